@@ -72,8 +72,8 @@ const interrupted = (): number =>
   stop.signal === undefined || isStoppedBySignal ? 0 : 128 + constants.signals[stop.signal]
 
 Cli.run(process.argv.slice(2), version, local).pipe(
-  Effect.catchAllCause((cause) =>
-    Cause.isInterruptedOnly(cause)
+  Effect.catchCause((cause) =>
+    Cause.hasInterruptsOnly(cause)
       ? Effect.failCause(cause)
       : Effect.sync(() => {
           console.error(Cause.pretty(cause))

@@ -1,5 +1,6 @@
 /** The service's ports in memory, so that a host tests its own code without PostgreSQL or RabbitMQ. */
-import { Duration, Effect, Layer, Redacted, TestClock } from "effect"
+import { Clock, Duration, Effect, Layer, Redacted } from "effect"
+import { TestClock } from "effect/testing"
 import type { Bus, LeaderBus } from "./bus/Bus.ts"
 import * as BusMemory from "./bus/BusMemory.ts"
 import { AdminKey } from "./engine/access/AdminKey.ts"
@@ -30,9 +31,9 @@ export const layerPorts: Layer.Layer<Repo | Bus | LeaderBus> = Layer.merge(layer
  * Moves the `TestClock`, from one moment at which something is due to the next. At each of them, it waits until the
  * database has done what was due. `TestClock.adjust` does not wait for that.
  */
-export const advance = (duration: Duration.DurationInput): Effect.Effect<void> =>
+export const advance = (duration: Duration.Input): Effect.Effect<void> =>
   Effect.gen(function* () {
-    const end = (yield* TestClock.currentTimeMillis) + Duration.toMillis(duration)
+    const end = (yield* Clock.currentTimeMillis) + Duration.toMillis(duration)
     yield* TestDatabase.settled
     for (;;) {
       const due = Math.min(end, ...(yield* TestClock.sleeps()))

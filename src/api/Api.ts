@@ -1,5 +1,5 @@
-import { HttpApi, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApi, OpenApi } from "effect/http-api"
 import { ApiKeys } from "./access/ApiKeys.ts"
 import { Audit } from "./access/Audit.ts"
 import { LeaderKeys } from "./access/LeaderKeys.ts"

@@ -1,5 +1,6 @@
-import { type HttpApi, HttpApiClient, HttpClient, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
 import { Effect, flow, identity, type Redacted } from "effect"
+import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { type HttpApi, HttpApiClient } from "effect/http-api"
 import { Api } from "./Api.ts"
 import type { Accepted, Answered, Cancelled, Ignored } from "./run/RunAnswers.ts"
 import { triggerPath } from "./run/TriggerUrl.ts"

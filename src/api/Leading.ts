@@ -1,12 +1,5 @@
-import {
-  HttpApiEndpoint,
-  HttpApiGroup,
-  HttpApiMiddleware,
-  HttpApiSchema,
-  HttpApiSecurity,
-  OpenApi
-} from "@effect/platform"
 import { Context, Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { LeaderKey } from "../domain/access/LeaderKey.ts"
 import { LeaderId, RunId } from "../domain/Id.ts"
 import { AgentReport } from "../domain/run/AgentReport.ts"
@@ -20,11 +13,11 @@ import { BodyFault, Conflict, NotFound, ServiceUnavailable, TooManyRequests, Una
 import { StepReportSchema } from "./run/Steps.ts"
 
 /** The key of a leader's request. */
-export class CallingKey extends Context.Tag("webhook-trigger/CallingKey")<CallingKey, LeaderKey>() {}
+export class CallingKey extends Context.Service<CallingKey, LeaderKey>()("webhook-trigger/CallingKey") {}
 
 /** Leaders' requests need `Authorization: Bearer <leader key>`. */
-export class LeaderAuth extends HttpApiMiddleware.Tag<LeaderAuth>()("webhook-trigger/LeaderAuth", {
-  failure: Schema.Union(Unauthorized, ServiceUnavailable),
+export class LeaderAuth extends HttpApiMiddleware.Service<LeaderAuth>()("webhook-trigger/LeaderAuth", {
+  failure: Schema.Union([Unauthorized, ServiceUnavailable]),
   provides: CallingKey,
   security: {
     leader_key: HttpApiSecurity.annotate(HttpApiSecurity.bearer, OpenApi.Description, "A key of a team's leader.")
@@ -37,78 +30,78 @@ export const longestWait = 20
 export const NextDraft = Schema.Struct({
   leader: LeaderId,
   wait_seconds: optional(
-    Schema.Int.pipe(Schema.between(0, longestWait)).annotations({
+    Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 0, maximum: longestWait }))).annotate({
       description: `How long to wait for a prompt. Default: ${longestWait}.`
     })
   )
 })
 export const WorkDraft = Schema.Struct({ leader: LeaderId, run_id: RunId })
 export const FileDraft = Schema.Struct({
-  correlation_id: Schema.String.annotations({ description: "The prompt's." }),
-  id: Schema.String.annotations({ description: "The ID of one of the prompt's `files`." })
+  correlation_id: Schema.String.annotate({ description: "The prompt's." }),
+  id: Schema.String.annotate({ description: "The ID of one of the prompt's `files`." })
 })
 export const LeaveDraft = Schema.Struct({ leader: LeaderId })
 
-const correlation_id = Schema.String.annotations({
+const correlation_id = Schema.String.annotate({
   description: "Opaque. Send it with every reply to the prompt. Anyone who has it can answer, so keep it secret."
 })
 
 export const LeaderPrompt = Schema.Struct({
   ...PromptBody.fields,
   correlation_id,
-  traceparent: optional(Schema.String.annotations({ description: "The W3C trace context." })),
-  redelivered: Schema.Boolean.annotations({ description: "Another leader may have begun the work." }),
-  cancelled: Schema.Boolean.annotations({ description: "The run was stopped: reply with an `error`." })
-}).annotations({ identifier: "LeaderPrompt", description: "The leader's prompt." })
+  traceparent: optional(Schema.String.annotate({ description: "The W3C trace context." })),
+  redelivered: Schema.Boolean.annotate({ description: "Another leader may have begun the work." }),
+  cancelled: Schema.Boolean.annotate({ description: "The run was stopped: reply with an `error`." })
+}).annotate({ identifier: "LeaderPrompt", description: "The leader's prompt." })
 
 export const replyTypes = ["started", "progress", "file", "response", "error", "rejected", "discarded"] as const
 export type ReplyType = (typeof replyTypes)[number]
 
 const Reply = Schema.Struct({
   correlation_id,
-  type: Schema.Literal(...replyTypes).annotations({
+  type: Schema.Literals(replyTypes).annotate({
     description:
       "`response` and `error` end the run. `progress` reports what the agent does. `file` is a file that the agent left, and precedes them. `rejected`: the leader can never work on the prompt. `discarded`: the deadline has passed, and nobody works on it. `started` is not needed, since taking a prompt starts its run."
   }),
-  response: optional(Schema.String.annotations({ description: "The answer, with `response`." })),
+  response: optional(Schema.String.annotate({ description: "The answer, with `response`." })),
   truncated: optional(
-    Schema.Literal(true).annotations({
+    Schema.Literal(true).annotate({
       description: "With `response`: the answer is larger than 1 MiB, and this is its beginning."
     })
   ),
-  message: optional(Schema.String.annotations({ description: "What went wrong, with `error`." })),
+  message: optional(Schema.String.annotate({ description: "What went wrong, with `error`." })),
   n: optional(
-    Schema.Int.pipe(Schema.between(1, mostFiles)).annotations({
+    Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: mostFiles }))).annotate({
       description: "With `file`: its number, 1, 2, …, from 1 again when the work starts over."
     })
   ),
-  name: optional(Schema.String.annotations({ description: "With `file`: its name." })),
-  media_type: optional(Schema.String.annotations({ description: "With `file`: its media type." })),
-  content: optional(Schema.String.annotations({ description: `With \`file\`: up to ${maxFile / 1e6} MB, in Base64.` })),
+  name: optional(Schema.String.annotate({ description: "With `file`: its name." })),
+  media_type: optional(Schema.String.annotate({ description: "With `file`: its media type." })),
+  content: optional(Schema.String.annotate({ description: `With \`file\`: up to ${maxFile / 1e6} MB, in Base64.` })),
   ...AgentReport.fields,
   seq: optional(
-    Schema.NonNegativeInt.annotations({
+    Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
       description: "With `progress`: 0, 1, 2, …, from 0 again when the work starts over."
     })
   ),
   text: optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description: `With \`progress\`: appended to the text so far. Of more than ${maxProgressText} characters, the end counts.`
     })
   ),
   activity: optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description: `With \`progress\`: what the agent does now, in one line of up to ${maxActivity} characters. Default: the title of the last step that begins.`
     })
   ),
   step: optional(StepReportSchema),
-  steps: optional(Schema.Array(StepReportSchema).annotations({ description: "Several in one report." }))
-}).annotations({
+  steps: optional(Schema.Array(StepReportSchema).annotate({ description: "Several in one report." }))
+}).annotate({
   identifier: "LeaderReply",
   description: "What a leader says about a prompt. More fields are ignored."
 })
 
-const done = (description: string) => HttpApiSchema.NoContent.annotations({ description })
+const done = (description: string) => HttpApiSchema.NoContent.annotate({ description })
 
 const post = <const Name extends string>(name: Name, path: `/${string}`) =>
   HttpApiEndpoint.post(name, path).addError(BodyFault)
@@ -117,7 +110,7 @@ const post = <const Name extends string>(name: Name, path: `/${string}`) =>
 export class Leading extends HttpApiGroup.make("leader")
   .add(
     HttpApiEndpoint.get("team", "/leader/team")
-      .addSuccess(Schema.Struct({ team: TeamName }).annotations({ description: "The team that the key belongs to." }))
+      .addSuccess(Schema.Struct({ team: TeamName }).annotate({ description: "The team that the key belongs to." }))
       .annotateContext(described("Show the key's team", "Also shows whether the key is valid."))
   )
   .add(
@@ -138,11 +131,11 @@ export class Leading extends HttpApiGroup.make("leader")
       .setPayload(WorkDraft)
       .addSuccess(
         Schema.Struct({
-          cancelled: Schema.Boolean.annotations({
+          cancelled: Schema.Boolean.annotate({
             description:
               "The run was stopped: it was cancelled or deleted, or its time is up. Stop, and reply with an `error`."
           })
-        }).annotations({ description: "The prompt is still the leader's." })
+        }).annotate({ description: "The prompt is still the leader's." })
       )
       .addError(Conflict)
       .annotateContext(
@@ -169,13 +162,13 @@ export class Leading extends HttpApiGroup.make("leader")
       .setPayload(FileDraft)
       .addSuccess(
         Schema.Struct({
-          content: Schema.String.annotations({ description: "In Base64." }),
+          content: Schema.String.annotate({ description: "In Base64." }),
           missing: optional(
-            Schema.String.annotations({
+            Schema.String.annotate({
               description: "Why the server cannot get a file that the request named by URL; then `content` is empty."
             })
           )
-        }).annotations({
+        }).annotate({
           description: "The file's content."
         })
       )

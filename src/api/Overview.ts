@@ -1,5 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema, Struct } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { RunSummary } from "../domain/run/RunSummary.ts"
 import { Activity, Statistics, StatisticsRange, Totals, WorkNow } from "../domain/run/Statistics.ts"
 import { optional } from "../domain/Time.ts"
@@ -39,7 +39,7 @@ export const Server = Schema.Struct({
   webhook_max_work_seconds: Schema.Number,
   webhook_max_concurrent: Schema.Number,
   webhook_max_queued: Schema.Number
-}).annotations({ identifier: "Server" })
+}).annotate({ identifier: "Server" })
 export type Server = typeof Server.Type
 
 /** A template in the editor, and sample values. */
@@ -64,14 +64,14 @@ const DraftPreview = Schema.Struct({
   prompt: optional(Schema.Array(Schema.Struct({ text: Schema.String, name: optional(Schema.String) }))),
   /** The reason if there is no prompt. */
   refused: optional(Schema.String)
-}).annotations({ identifier: "DraftPreview" })
+}).annotate({ identifier: "DraftPreview" })
 export type DraftPreview = typeof DraftPreview.Type
 
 /** What agents do. */
 export const Now = Schema.Struct({
   /** By team. */
   work: Schema.Array(WorkNow)
-}).annotations({ identifier: "Now" })
+}).annotate({ identifier: "Now" })
 export type Now = typeof Now.Type
 
 /** More data for the web UI; not in OpenAPI. */

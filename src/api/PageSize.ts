@@ -4,8 +4,8 @@ import { Schema } from "effect"
 export const pageSize = { minimum: 1, maximum: 100, default: 20 } as const
 
 /** The query parameter `limit` of a list in pages. */
-export const Limit = Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
-  Schema.int(),
-  Schema.between(pageSize.minimum, pageSize.maximum),
-  Schema.annotations({ jsonSchema: { type: "integer", ...pageSize, description: "Entries per page." } })
+export const Limit = Schema.compose(Schema.String.pipe(Schema.check(Schema.isPattern(/^\d+$/))), Schema.NumberFromString).pipe(
+  Schema.check(Schema.isInt()),
+  Schema.check(Schema.isBetween({ minimum: pageSize.minimum, maximum: pageSize.maximum })),
+  Schema.annotate({ jsonSchema: { type: "integer", ...pageSize, description: "Entries per page." } })
 )

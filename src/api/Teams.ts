@@ -1,5 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Team, TeamDraft, TeamReleased } from "../domain/Team.ts"
 import { Admin } from "./access/Auth.ts"
 import { described, noContent } from "./Endpoint.ts"
@@ -17,9 +17,9 @@ import { Message, MessageAccepted, MessageAnswered } from "./run/Messages.ts"
 import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/RunAnswers.ts"
 import { DryRun, QueueCancelled } from "./run/Runs.ts"
 
-const path = Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) })
+const path = Schema.Struct({ team: Schema.String.annotate({ description: "The team's name." }) })
 
-export const TeamList = Schema.Struct(listFields(Team, "By name.")).annotations({
+export const TeamList = Schema.Struct(listFields(Team, "By name.")).annotate({
   identifier: "TeamList",
   description: "All teams."
 })
@@ -87,7 +87,7 @@ export class Teams extends HttpApiGroup.make("teams")
       )
   )
   .add(
-    HttpApiEndpoint.del("delete", "/api/teams/:team")
+    HttpApiEndpoint.delete("delete", "/api/teams/:team")
       .setPath(path)
       .addSuccess(noContent("The team was deleted."))
       .addError(NotFound)

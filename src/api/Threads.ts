@@ -1,5 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Thread, ThreadKey } from "../domain/Thread.ts"
 import { Admin } from "./access/Auth.ts"
 import { described } from "./Endpoint.ts"
@@ -17,23 +17,23 @@ import {
 import { MessageAccepted, MessageAnswered, Reply } from "./run/Messages.ts"
 import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/RunAnswers.ts"
 
-export const ThreadPage = Schema.Struct(listFields(Thread, "Those with the newest runs first.")).annotations({
+export const ThreadPage = Schema.Struct(listFields(Thread, "Those with the newest runs first.")).annotate({
   identifier: "ThreadPage",
   description: "A page of a team's threads."
 })
 
-const path = Schema.Struct({ thread_id: Schema.String.annotations({ description: "The thread's id." }) })
+const path = Schema.Struct({ thread_id: Schema.String.annotate({ description: "The thread's id." }) })
 
 export class Threads extends HttpApiGroup.make("threads")
   .add(
     HttpApiEndpoint.get("list", "/api/teams/:team/threads")
-      .setPath(Schema.Struct({ team: Schema.String.annotations({ description: "The team's name." }) }))
+      .setPath(Schema.Struct({ team: Schema.String.annotate({ description: "The team's name." }) }))
       .setUrlParams(
         Schema.Struct({
-          key: Schema.optional(ThreadKey.annotations({ description: "Only threads with this key." })),
+          key: Schema.optional(ThreadKey.annotate({ description: "Only threads with this key." })),
           limit: Schema.optional(Limit),
           cursor: Schema.optional(
-            Schema.String.annotations({ description: "`next_cursor` of the previous page, with the same key." })
+            Schema.String.annotate({ description: "`next_cursor` of the previous page, with the same key." })
           )
         })
       )
@@ -70,7 +70,7 @@ export class Threads extends HttpApiGroup.make("threads")
   )
   .add(
     HttpApiEndpoint.post("reply", "/api/runs/:run_id/reply")
-      .setPath(Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) }))
+      .setPath(Schema.Struct({ run_id: Schema.String.annotate({ description: "The run's id." }) }))
       .setUrlParams(Wait)
       .setHeaders(IdempotencyKey)
       .setPayload(Reply)

@@ -33,7 +33,7 @@ export const handlePrompt = (
   const attempt = Effect.suspend(() => handle(delivery))
   return Effect.flatMap(Effect.exit(restore(untilAvailable(attempt, { subject }))), (exit) => {
     if (Exit.isSuccess(exit)) return Effect.succeed<Settlement>("ack")
-    if (Cause.isInterrupted(exit.cause)) return Effect.succeed<Settlement>("requeue")
+    if (Cause.hasInterrupts(exit.cause)) return Effect.succeed<Settlement>("requeue")
     return Effect.as(Effect.logError(`${subject}: the leader's handler died`, exit.cause), "reject" as Settlement)
   })
 }
@@ -77,7 +77,7 @@ export const handleReplies = (
           )
         }
         // The consumer stops, and postponed replies with it; or the handler interrupted itself, and is run again.
-        if (Cause.isInterrupted(exit.cause)) return postpone(group, firstPause)
+        if (Cause.hasInterrupts(exit.cause)) return postpone(group, firstPause)
         const [pending, ...others] = group
         if (pending === undefined || others.length > 0) {
           return Effect.forEach(group, (one) => restore(handleReplies(handle, [one], postpone, fork)), {
@@ -86,7 +86,7 @@ export const handleReplies = (
         }
         const deaths = pending.deaths + 1
         if (deaths < maxDeaths) return postpone([{ ...pending, deaths }], pauseAfter(deaths))
-        return Effect.zipRight(
+        return Effect.andThen(
           Effect.logError(`the reply about ${runs(replies)} is dropped because its handler keeps failing`, exit.cause),
           acknowledge(group)
         )
@@ -111,9 +111,9 @@ const pauseAfter = (deaths: number): Duration.Duration =>
  */
 export const finishBefore = <A, E>(
   limit: Effect.Effect<unknown>,
-  fiber: Fiber.RuntimeFiber<A, E>
+  fiber: Fiber.Fiber<A, E>
 ): Effect.Effect<void> =>
   Effect.flatMap(
-    Effect.forkDaemon(Effect.interruptible(Effect.zipRight(limit, Fiber.interrupt(fiber)))),
-    (interruption) => Effect.zipRight(Fiber.await(fiber), Fiber.interrupt(interruption))
+    Effect.forkDetach(Effect.interruptible(Effect.andThen(limit, Fiber.interrupt(fiber)))),
+    (interruption) => Effect.andThen(Fiber.await(fiber), Fiber.interrupt(interruption))
   )

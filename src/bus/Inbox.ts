@@ -38,7 +38,7 @@ export const makeInbox = (): Inbox => {
   const listeners = new Set<() => void>()
   const consumers: Array<Queue.Queue<Waiting>> = []
   const offerStored = () => {
-    for (const waiting of stored) consumers[0]?.unsafeOffer(waiting)
+    for (const waiting of stored) consumers[0]?.offerUnsafe(waiting)
   }
 
   const forget = (waiting: Waiting) => {
@@ -61,11 +61,11 @@ export const makeInbox = (): Inbox => {
     put: (reply) => {
       const waiting: Waiting = { reply: storableReply(reply), acknowledge: () => forget(waiting), deaths: 0 }
       stored.add(waiting)
-      consumers[0]?.unsafeOffer(waiting)
+      consumers[0]?.offerUnsafe(waiting)
     },
     size: () => stored.size,
     emptied: (limit) =>
-      Effect.async((resume) => {
+      Effect.callback((resume) => {
         const end = () => {
           clearTimeout(timer)
           listeners.delete(end)
@@ -96,7 +96,7 @@ export const makeInbox = (): Inbox => {
         Effect.interruptible,
         Effect.forkScoped
       )
-      return (received) => void queue.unsafeOffer({ ...received, deaths: 0 })
+      return (received) => void queue.offerUnsafe({ ...received, deaths: 0 })
     })
   }
 }

@@ -2,14 +2,15 @@
  * Checks the words of a command line, and arranges them for the library. The library takes an unknown option for an
  * argument and the word after a switch for its value, and reports only the first fault.
  */
-import { AutoCorrect, CliConfig } from "@effect/cli"
+import { AutoCorrect } from "@effect/cli"
 import { Array as Arr, Order } from "effect"
+import { CliConfig } from "effect/cli"
 import type { Parameter, Parameters } from "./Parameters.ts"
 
 /** `-y`, `--name` and `--name=value`, but not `-1` or a text such as `- a list`. */
 export const isOption = (word: string): boolean => /^--?[a-z][\w-]*(=|$)/i.test(word)
 
-const byDistance = Order.mapInput(Order.number, ({ distance }: { readonly distance: number }) => distance)
+const byDistance = Order.mapInput(Order.Number, ({ distance }: { readonly distance: number }) => distance)
 
 /** The most similar name: a letter in three may differ, or the end may be missing. */
 const nearest = (word: string, names: ReadonlyArray<string>): string | undefined => {
@@ -18,7 +19,7 @@ const nearest = (word: string, names: ReadonlyArray<string>): string | undefined
     distance: name.startsWith(word) ? 0 : AutoCorrect.levensteinDistance(word, name, CliConfig.defaultConfig)
   }))
   const near = distances.filter(({ distance }) => distance <= word.length / 3)
-  return Arr.isNonEmptyArray(near) ? Arr.min(near, byDistance).name : undefined
+  return Arr.isArrayNonEmpty(near) ? Arr.min(near, byDistance).name : undefined
 }
 
 /** As in `; did you mean list?`, or nothing. */

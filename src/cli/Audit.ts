@@ -1,5 +1,5 @@
-import { Command, Options } from "@effect/cli"
 import { type DateTime, Effect, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
 import { AuditFilterParameters, AuditPage } from "../api/access/Audit.ts"
 import { auditExports } from "../api/ExportPaths.ts"
 import { pageSize } from "../api/PageSize.ts"
@@ -14,32 +14,32 @@ import { Time, validated, wholeNumber } from "./Validated.ts"
 const actions = AuditAction.literals.join(", ")
 
 const filterOptions = {
-  object: Options.text("object").pipe(
-    Options.withPseudoName("id"),
-    Options.withDescription("Only events about this webhook or session (its id) or team (its name)"),
-    Options.optional
+  object: Flag.String("object").pipe(
+    Flag.withMetavar("id"),
+    Flag.withDescription("Only events about this webhook or session (its id) or team (its name)"),
+    Flag.optional
   ),
-  action: Options.text("action").pipe(
-    Options.withDescription(`Only events of this kind: ${actions}`),
-    Options.mapTryCatch(
+  action: Flag.String("action").pipe(
+    Flag.withDescription(`Only events of this kind: ${actions}`),
+    Flag.mapTryCatch(
       ...validated(
         "--action",
-        AuditAction.annotations({ message: () => ({ message: `must be one of ${actions}`, override: true }) })
+        AuditAction.annotate({ message: () => ({ message: `must be one of ${actions}`, override: true }) })
       )
     ),
-    Options.optional
+    Flag.optional
   ),
-  from: Options.text("from").pipe(
-    Options.withPseudoName("time"),
-    Options.withDescription("Only events at or after this time, such as 2026-01-02 or 2026-01-02T03:04:05Z"),
-    Options.mapTryCatch(...validated("--from", Time)),
-    Options.optional
+  from: Flag.String("from").pipe(
+    Flag.withMetavar("time"),
+    Flag.withDescription("Only events at or after this time, such as 2026-01-02 or 2026-01-02T03:04:05Z"),
+    Flag.mapTryCatch(...validated("--from", Time)),
+    Flag.optional
   ),
-  to: Options.text("to").pipe(
-    Options.withPseudoName("time"),
-    Options.withDescription("Only events before this time"),
-    Options.mapTryCatch(...validated("--to", Time)),
-    Options.optional
+  to: Flag.String("to").pipe(
+    Flag.withMetavar("time"),
+    Flag.withDescription("Only events before this time"),
+    Flag.mapTryCatch(...validated("--to", Time)),
+    Flag.optional
   )
 }
 
@@ -58,15 +58,15 @@ const parametersOf = ({ action, from, object, to }: Filter) => ({
   to: Option.getOrUndefined(to)
 })
 
-const limit = Options.text("limit").pipe(
-  Options.withPseudoName("count"),
-  Options.withDescription(`Events per page, ${pageSize.minimum} to ${pageSize.maximum}; default: ${pageSize.default}`),
-  Options.mapTryCatch(...validated("--limit", wholeNumber(pageSize.minimum, pageSize.maximum))),
-  Options.withDefault(pageSize.default)
+const limit = Flag.String("limit").pipe(
+  Flag.withMetavar("count"),
+  Flag.withDescription(`Events per page, ${pageSize.minimum} to ${pageSize.maximum}; default: ${pageSize.default}`),
+  Flag.mapTryCatch(...validated("--limit", wholeNumber(pageSize.minimum, pageSize.maximum))),
+  Flag.withDefault(pageSize.default)
 )
-const cursor = Options.text("cursor").pipe(
-  Options.withDescription("The previous page's `next_cursor`"),
-  Options.optional
+const cursor = Flag.String("cursor").pipe(
+  Flag.withDescription("The previous page's `next_cursor`"),
+  Flag.optional
 )
 
 /** The changed fields, as in `name, enabled`, or the number of attempts. */
@@ -115,13 +115,13 @@ const list = Command.make("list", { ...filterOptions, limit, cursor, ...adminOpt
   )
 )
 
-const format = Options.choiceWithValue("format", [
+const format = Flag.choiceWithValue("format", [
   ["csv", auditExports.csv],
   ["jsonl", auditExports.jsonl]
 ]).pipe(
-  Options.withPseudoName("format"),
-  Options.withDescription("csv, or jsonl (one JSON object per line); default: jsonl"),
-  Options.withDefault(auditExports.jsonl)
+  Flag.withMetavar("format"),
+  Flag.withDescription("csv, or jsonl (one JSON object per line); default: jsonl"),
+  Flag.withDefault(auditExports.jsonl)
 )
 const { json: _, ...connectionOptions } = adminOptions
 

@@ -1,6 +1,6 @@
 /** A team leader's permissions on the broker, limited to its own team. `docs/reference/amqp.md` explains them. */
-import { Options } from "@effect/cli"
 import { Option, Schema } from "effect"
+import { Flag } from "effect/cli"
 import type { TeamName } from "../domain/Team.ts"
 
 /** RabbitMQ's permissions are regular expressions for the names of queues and exchanges. */
@@ -15,15 +15,15 @@ export const BrokerRights = Schema.Struct({
 })
 export type BrokerRights = typeof BrokerRights.Type
 
-const vhost = Options.text("vhost").pipe(
-  Options.withPseudoName("name"),
-  Options.withDescription("The broker's virtual host (the path of AMQP_URL)"),
-  Options.withDefault("/")
+const vhost = Flag.String("vhost").pipe(
+  Flag.withMetavar("name"),
+  Flag.withDescription("The broker's virtual host (the path of AMQP_URL)"),
+  Flag.withDefault("/")
 )
-const user = Options.text("broker-user").pipe(
-  Options.withPseudoName("name"),
-  Options.withDescription("The leader's user on the broker; default: team-<team>"),
-  Options.optional
+const user = Flag.String("broker-user").pipe(
+  Flag.withMetavar("name"),
+  Flag.withDescription("The leader's user on the broker; default: team-<team>"),
+  Flag.optional
 )
 
 export const brokerOptions = { vhost, user }

@@ -1,7 +1,8 @@
-import { CliConfig, Command, ValidationError } from "@effect/cli"
+import { ValidationError } from "@effect/cli"
+import { Console, Effect, identity, Layer } from "effect"
+import { CliConfig, Command } from "effect/cli"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Effect, identity, Layer } from "effect"
 import { arrange } from "./ArgumentParser.ts"
 import { audit } from "./Audit.ts"
 import { apiKeys } from "./access/ApiKeys.ts"
@@ -81,7 +82,7 @@ const split = (words: ReadonlyArray<string>) => {
 
 /** The library prints its errors itself. This suppresses them, because all errors are reported in one place. */
 const silently = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.consoleWith((console) => Effect.withConsole(effect, { ...console, error: () => Effect.void }))
+  Console.Console.use((console) => Effect.provideService(effect, Console.Console, { ...console, error: () => Effect.void }))
 
 /** `serve` has an ADMIN_API_KEY of its own, and `login` makes the profile. */
 const takesProfile = (command: Leaf): boolean => {

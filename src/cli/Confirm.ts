@@ -1,16 +1,16 @@
 import { createInterface } from "node:readline"
-import { Options } from "@effect/cli"
 import { Effect } from "effect"
+import { Flag } from "effect/cli"
 import { exitCodes, Failure, usage } from "./Failure.ts"
 
-export const yes = Options.boolean("yes").pipe(
-  Options.withAlias("y"),
-  Options.withDescription("Do not ask for confirmation; required without a terminal")
+export const yes = Flag.Boolean("yes").pipe(
+  Flag.withAlias("y"),
+  Flag.withDescription("Do not ask for confirmation; required without a terminal")
 )
 
 /** Reads a line from the terminal. The question goes to standard error, because standard output is for the result. */
 const askUser = (question: string): Effect.Effect<string> =>
-  Effect.async((resume) => {
+  Effect.callback((resume) => {
     const terminal = createInterface({ input: process.stdin, output: process.stderr, terminal: false })
     let answer = ""
     terminal.once("line", (line) => {

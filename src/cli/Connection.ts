@@ -1,5 +1,5 @@
-import { Options } from "@effect/cli"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
+import { Flag } from "effect/cli"
 import * as Client from "../api/Client.ts"
 import { fromClient } from "./Failure.ts"
 import { print, printJson } from "./Output.ts"
@@ -11,14 +11,14 @@ export const parseUrl = (text: string): Option.Option<string> =>
     Option.map(() => text.replace(/\/+$/, ""))
   )
 
-export const url = Options.text("url").pipe(
-  Options.withPseudoName("address"),
-  Options.withDescription(
+export const url = Flag.String("url").pipe(
+  Flag.withMetavar("address"),
+  Flag.withDescription(
     "The server's address; default: WEBHOOK_TRIGGER_URL, the profile's, or http://localhost:8080"
   ),
-  Options.withFallbackConfig(Config.nonEmptyString("WEBHOOK_TRIGGER_URL")),
-  Options.filterMap(parseUrl, "--url or WEBHOOK_TRIGGER_URL must be an address such as http://localhost:8080"),
-  Options.withDefault("http://localhost:8080")
+  Flag.withFallbackConfig(Config.NonEmptyString("WEBHOOK_TRIGGER_URL")),
+  Flag.filterMap(parseUrl, "--url or WEBHOOK_TRIGGER_URL must be an address such as http://localhost:8080"),
+  Flag.withDefault("http://localhost:8080")
 )
 
 /** A key that is valid in an HTTP header, without surrounding white space from a file or a secret store. */
@@ -28,32 +28,32 @@ export const parseKey = (key: Redacted.Redacted): Option.Option<Redacted.Redacte
     Redacted.make
   )
 
-const adminKey = Options.redacted("admin-key").pipe(
-  Options.withPseudoName("key"),
-  Options.withDescription("The admin key or an API key; prefer ADMIN_API_KEY, which is not visible in process lists"),
-  Options.withFallbackConfig(Config.redacted(Config.nonEmptyString("ADMIN_API_KEY"))),
-  Options.filterMap(
+const adminKey = Flag.Redacted("admin-key").pipe(
+  Flag.withMetavar("key"),
+  Flag.withDescription("The admin key or an API key; prefer ADMIN_API_KEY, which is not visible in process lists"),
+  Flag.withFallbackConfig(Config.Redacted(Config.NonEmptyString("ADMIN_API_KEY"))),
+  Flag.filterMap(
     parseKey,
     "--admin-key or ADMIN_API_KEY must contain only ASCII letters, digits and punctuation, no spaces"
   ),
-  Options.optional
+  Flag.optional
 )
 
 /** A word that also fits in a file name and on a command line. */
 export const profileName = (description: string) =>
-  Options.text("profile").pipe(
-    Options.withPseudoName("name"),
-    Options.withDescription(description),
-    Options.filterMap(
+  Flag.String("profile").pipe(
+    Flag.withMetavar("name"),
+    Flag.withDescription(description),
+    Flag.filterMap(
       Option.liftPredicate((name) => /^[\w.-]{1,63}$/.test(name)),
       "--profile must be 1 to 63 letters, digits, dots, hyphens or underscores"
     ),
-    Options.optional
+    Flag.optional
   )
 /** `withProfile` applies it before the command is parsed. */
 const profile = profileName("The profile of `login` to use; default: WEBHOOK_PROFILE or the current one")
 
-export const json = Options.boolean("json").pipe(Options.withDescription("Print JSON, for scripts"))
+export const json = Flag.Boolean("json").pipe(Flag.withDescription("Print JSON, for scripts"))
 
 /** The options of all management commands. */
 export const adminOptions = { url, adminKey, profile, json }
@@ -74,7 +74,7 @@ export const call = <A, E, R>(
 ) =>
   Effect.gen(function* () {
     const client = yield* Client.make({ url, ...(Option.isSome(adminKey) && { adminKey: adminKey.value }) })
-    return yield* Effect.catchAll(request(client), (error) =>
+    return yield* Effect.catch(request(client), (error) =>
       Effect.flatMap(fromClient(url, notFound)(error), Effect.fail)
     )
   })
@@ -82,7 +82,7 @@ export const call = <A, E, R>(
 /** Prints a result as text or, with `--json`, as JSON. */
 export const show = <A, I>(
   connection: Connection,
-  schema: Schema.Schema<A, I>,
+  schema: Schema.Codec<A, I>,
   value: A,
   text: (value: A) => string
 ) => (connection.json ? printJson(Schema.encodeSync(schema)(value)) : print(text(value)))

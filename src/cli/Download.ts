@@ -1,9 +1,9 @@
 import { createWriteStream } from "node:fs"
 import { pipeline } from "node:stream/promises"
-import { Options } from "@effect/cli"
-import { HttpClient, HttpClientRequest } from "@effect/platform"
-import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Option, Stream } from "effect"
+import { Flag } from "effect/cli"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { hasProperty } from "effect/Predicate"
 import type { Connection } from "./Connection.ts"
 import { exitCodes, Failure, fromClient } from "./Failure.ts"
@@ -19,11 +19,11 @@ const notWritten = (cause: unknown) =>
   })
 
 /** Where a download is written. */
-export const output = Options.text("output").pipe(
-  Options.withAlias("o"),
-  Options.withPseudoName("file"),
-  Options.withDescription("The output file; default: standard output"),
-  Options.optional
+export const output = Flag.String("output").pipe(
+  Flag.withAlias("o"),
+  Flag.withMetavar("file"),
+  Flag.withDescription("The output file; default: standard output"),
+  Flag.optional
 )
 
 /** Streams a response to a file or to standard output. */
@@ -39,8 +39,8 @@ export const download = (
       Option.isSome(adminKey) ? HttpClientRequest.bearerToken(request, adminKey.value) : request
     )
     const refused = (error: unknown) => Effect.flatMap(fromClient(url, undefined)(error), Effect.fail)
-    const response = yield* Effect.catchAll(client.execute(request), refused)
-    const body = Stream.catchAll(response.stream, () =>
+    const response = yield* Effect.catch(client.execute(request), refused)
+    const body = Stream.catch(response.stream, () =>
       Stream.fail(
         new Failure({ exit: exitCodes.outOfReach, title: "The connection was lost; the output is incomplete" })
       )

@@ -1,6 +1,6 @@
 /** Requests and responses of the API with the numbers of callers as they were written. */
-import { HttpClient, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
 import { Effect, Layer, Option } from "effect"
+import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { withNumbers } from "../api/ExactNumbers.ts"
 import * as Json from "../domain/Json.ts"
 

@@ -1,5 +1,6 @@
-import { HttpClientError } from "@effect/platform"
-import { Data, Effect, ParseResult, Schema, Struct } from "effect"
+import { Data, Effect, Schema, Struct } from "effect"
+import { HttpClientError } from "effect/http"
+import { ParseResult } from "effect"
 import { hasProperty } from "effect/Predicate"
 import { Fault } from "../domain/Errors.ts"
 
@@ -44,7 +45,7 @@ const Problem = Schema.Struct({
   status: Schema.Number,
   code: Schema.String,
   detail: Schema.String,
-  errors: Schema.optionalWith(Schema.Array(Fault), { exact: true })
+  errors: Schema.optionalKey(Schema.Array(Fault))
 })
 const isProblem = Schema.is(Problem)
 

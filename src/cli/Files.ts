@@ -1,7 +1,7 @@
 /** Files that options name. `-` is standard input. */
-import { HelpDoc, ValidationError } from "@effect/cli"
-import { FileSystem } from "@effect/platform"
-import { Effect } from "effect"
+import { ValidationError } from "@effect/cli"
+import { Effect, FileSystem } from "effect"
+import { HelpDoc } from "effect/cli"
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 

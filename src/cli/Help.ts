@@ -1,7 +1,7 @@
 /** The text of `--help`. The library's own help is too long and lacks the full name of nested commands. */
-import { CliConfig, Command, HelpDoc } from "@effect/cli"
-import type { Span } from "@effect/cli/HelpDoc/Span"
 import { Array as Arr } from "effect"
+import { CliConfig, Command, HelpDoc } from "effect/cli"
+import type { Span } from "@effect/cli/HelpDoc/Span"
 import { type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
 import { terminalWidth } from "./Output.ts"
 import { parametersOf } from "./Parameters.ts"

@@ -1,5 +1,5 @@
-import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { type AgentName, agentNames } from "../domain/AgentName.ts"
 import { TeamName } from "../domain/Team.ts"
 import { type WorkspaceOption, workspaceOptions } from "../domain/WorkspaceOption.ts"
@@ -60,20 +60,20 @@ export interface LocalCommands {
 }
 
 const override = (option: string, value: string, name: string, meaning: string) =>
-  Options.text(option).pipe(
-    Options.withPseudoName(value),
-    Options.withDescription(`${meaning}; default: ${name}`),
-    Options.map((value): readonly [string, string] => [name, value]),
-    Options.optional
+  Flag.String(option).pipe(
+    Flag.withMetavar(value),
+    Flag.withDescription(`${meaning}; default: ${name}`),
+    Flag.map((value): readonly [string, string] => [name, value]),
+    Flag.optional
   )
 
 /** An option that may be given several times; its values are the lines of the variable. */
 const repeated = (option: string, value: string, name: string, meaning: string) =>
-  Options.text(option).pipe(
-    Options.withPseudoName(value),
-    Options.withDescription(`${meaning}; default: ${name}`),
-    Options.repeated,
-    Options.map((values) => (values.length === 0 ? Option.none() : Option.some([name, values.join("\n")] as const)))
+  Flag.String(option).pipe(
+    Flag.withMetavar(value),
+    Flag.withDescription(`${meaning}; default: ${name}`),
+    Flag.repeated,
+    Flag.map((values) => (values.length === 0 ? Option.none() : Option.some([name, values.join("\n")] as const)))
   )
 
 const drain = override(
@@ -104,11 +104,11 @@ export const serve = (local: LocalCommands) =>
       ),
       leaderUser: override("leader-user", "user[:group]", "LEADER_USER", "Run the leaders' commands as this user"),
       drain,
-      resendRunning: Options.boolean("resend-running").pipe(
-        Options.withDescription(
+      resendRunning: Flag.Boolean("resend-running").pipe(
+        Flag.withDescription(
           "After a restore of the database: send all runs in progress again, once; default: RESEND_RUNNING"
         ),
-        Options.map((isGiven) => (isGiven ? Option.some(["RESEND_RUNNING", "true"] as const) : Option.none()))
+        Flag.map((isGiven) => (isGiven ? Option.some(["RESEND_RUNNING", "true"] as const) : Option.none()))
       )
     },
     (options) => local.serve(new Map(Object.values(options).flatMap(Option.toArray)))
@@ -127,11 +127,11 @@ export const serve = (local: LocalCommands) =>
     )
   )
 
-const team = Options.text("team").pipe(
-  Options.withPseudoName("name"),
-  Options.withDescription("The team to lead; with --url, default: the team of the key"),
-  Options.mapTryCatch(...validated("--team", TeamName)),
-  Options.optional
+const team = Flag.String("team").pipe(
+  Flag.withMetavar("name"),
+  Flag.withDescription("The team to lead; with --url, default: the team of the key"),
+  Flag.mapTryCatch(...validated("--team", TeamName)),
+  Flag.optional
 )
 const url = override(
   "url",
@@ -139,20 +139,20 @@ const url = override(
   "LEADER_URL",
   "The server's address, to lead the team over HTTP without a broker"
 )
-const keyFile = Options.text("key-file").pipe(
-  Options.withPseudoName("file"),
-  Options.withDescription("With --url: a file with a leader key of the team; default: LEADER_KEY"),
-  Options.optional
+const keyFile = Flag.String("key-file").pipe(
+  Flag.withMetavar("file"),
+  Flag.withDescription("With --url: a file with a leader key of the team; default: LEADER_KEY"),
+  Flag.optional
 )
-const agent = Options.choice("agent", agentNames).pipe(
-  Options.withDescription("Lead the team with this agent; words after -- are its options"),
-  Options.optional
+const agent = Flag.Choice("agent", agentNames).pipe(
+  Flag.withDescription("Lead the team with this agent; words after -- are its options"),
+  Flag.optional
 )
-const output = Options.choice("output", ["text", "json-lines"] as const).pipe(
-  Options.withDescription(
+const output = Flag.Choice("output", ["text", "json-lines"] as const).pipe(
+  Flag.withDescription(
     "How the program prints its answer: text, or json-lines with the fields of a reply (docs/reference/amqp.md) on each line"
   ),
-  Options.withDefault("text" as const)
+  Flag.withDefault("text" as const)
 )
 const amqpUrl = override(
   "amqp-url",
@@ -160,46 +160,46 @@ const amqpUrl = override(
   "AMQP_URL",
   "The message broker's address; prefer a file or the variable, which are not visible in process lists"
 )
-const amqpUrlFile = Options.text("amqp-url-file").pipe(
-  Options.withPseudoName("file"),
-  Options.withDescription("A file with the message broker's address, instead of --amqp-url"),
-  Options.optional
+const amqpUrlFile = Flag.String("amqp-url-file").pipe(
+  Flag.withMetavar("file"),
+  Flag.withDescription("A file with the message broker's address, instead of --amqp-url"),
+  Flag.optional
 )
-const user = Options.text("user").pipe(
-  Options.withPseudoName("user[:group]"),
-  Options.withDescription(
+const user = Flag.String("user").pipe(
+  Flag.withMetavar("user[:group]"),
+  Flag.withDescription(
     "Run the program as this user, without access to the leader's secrets; the leader must be started as root"
   ),
-  Options.optional
+  Flag.optional
 )
-const timeout = Options.text("timeout").pipe(
-  Options.withPseudoName("seconds"),
-  Options.withDescription("Terminate the program and fail the run after this time; default: no limit"),
-  Options.mapTryCatch(...validated("--timeout", wholeNumber(1, 86_400))),
-  Options.optional
+const timeout = Flag.String("timeout").pipe(
+  Flag.withMetavar("seconds"),
+  Flag.withDescription("Terminate the program and fail the run after this time; default: no limit"),
+  Flag.mapTryCatch(...validated("--timeout", wholeNumber(1, 86_400))),
+  Flag.optional
 )
 
 /** As in the settings, so that they are read in one place. */
-const workspace = Options.all(
+const workspace = Flag.all(
   Object.entries<WorkspaceOption>(workspaceOptions).map(([name, { help, value }]) =>
     value === undefined
-      ? Options.boolean(name).pipe(
-          Options.withDescription(help),
-          Options.map((isGiven) => (isGiven ? [`--${name}`] : []))
+      ? Flag.Boolean(name).pipe(
+          Flag.withDescription(help),
+          Flag.map((isGiven) => (isGiven ? [`--${name}`] : []))
         )
-      : Options.text(name).pipe(
-          Options.withPseudoName(value),
-          Options.withDescription(help),
-          Options.repeated,
-          Options.map((values) => values.map((value) => `--${name}=${value}`))
+      : Flag.String(name).pipe(
+          Flag.withMetavar(value),
+          Flag.withDescription(help),
+          Flag.repeated,
+          Flag.map((values) => values.map((value) => `--${name}=${value}`))
         )
   )
-).pipe(Options.map((words) => words.flat()))
+).pipe(Flag.map((words) => words.flat()))
 
 /** For the help, and for users who forget the `--`. Words after `--` are not parsed. */
-const misplaced = Args.text({ name: "program" }).pipe(
-  Args.withDescription("The program and its arguments"),
-  Args.repeated
+const misplaced = Argument.String({ name: "program" }).pipe(
+  Argument.withDescription("The program and its arguments"),
+  Argument.repeated
 )
 
 export const leader = (local: LocalCommands, command: ReadonlyArray<string> | undefined) =>
@@ -257,9 +257,9 @@ export const doctor = (local: LocalCommands, words: ReadonlyArray<string> = []) 
   Command.make(
     "doctor",
     {
-      agent: Options.choice("agent", agentNames).pipe(
-        Options.withDescription("The agent; words after -- are its options. Default: check DATABASE_URL and AMQP_URL"),
-        Options.optional
+      agent: Flag.Choice("agent", agentNames).pipe(
+        Flag.withDescription("The agent; words after -- are its options. Default: check DATABASE_URL and AMQP_URL"),
+        Flag.optional
       ),
       workspace
     },
@@ -283,11 +283,11 @@ export const supportBundle = (local: LocalCommands) =>
   Command.make(
     "support-bundle",
     {
-      output: Options.text("output").pipe(
-        Options.withAlias("o"),
-        Options.withPseudoName("file"),
-        Options.withDescription("The output file; default: support-bundle.tar.gz"),
-        Options.withDefault("support-bundle.tar.gz")
+      output: Flag.String("output").pipe(
+        Flag.withAlias("o"),
+        Flag.withMetavar("file"),
+        Flag.withDescription("The output file; default: support-bundle.tar.gz"),
+        Flag.withDefault("support-bundle.tar.gz")
       ),
       url: serverUrl
     },

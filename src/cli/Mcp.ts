@@ -1,7 +1,7 @@
-import { Command } from "@effect/cli"
-import { HttpClient, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
-import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, FiberMap, Option, Predicate, Redacted, Stream, Struct } from "effect"
+import { Command } from "effect/cli"
+import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { adminOptions } from "./Connection.ts"
 import { about } from "./Help.ts"
 import { printError } from "./Output.ts"
@@ -19,14 +19,14 @@ interface Problem {
 }
 
 const parse = (line: string): Option.Option<Message> =>
-  Option.filter(Option.liftThrowable((): unknown => JSON.parse(line))(), Predicate.isRecord)
+  Option.filter(Option.liftThrowable((): unknown => JSON.parse(line))(), Predicate.isObject)
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 /** What an HTTP request repeats of its message in headers. Clients of 2025 say the version once, in `initialize`. */
 const headersOf = ({ method, params = {} }: Message, version: string | undefined): Record<string, string> => {
   const { _meta: meta, name, taskId } = params
-  const own = Predicate.isRecord(meta) ? textOf(meta["io.modelcontextprotocol/protocolVersion"]) : undefined
+  const own = Predicate.isObject(meta) ? textOf(meta["io.modelcontextprotocol/protocolVersion"]) : undefined
   const named = textOf(name) ?? textOf(taskId)
   return {
     accept: "application/json, text/event-stream",
@@ -102,7 +102,7 @@ export const mcp = Command.make("mcp", Struct.omit(adminOptions, "json"), (optio
         if (!isAnswered) yield* refuse(message, silence)
       }).pipe(
         Effect.scoped,
-        Effect.catchAll(() => refuse(message, `The server at ${options.url} is out of reach.`))
+        Effect.catch(() => refuse(message, `The server at ${options.url} is out of reach.`))
       )
 
     const take = (line: string) =>

@@ -118,7 +118,7 @@ const units = [
 
 /** `3 min ago`; less than ten seconds are `just now`. */
 export const age = (time: DateTime.Utc, now = Date.now()): string => {
-  const seconds = Math.floor((now - time.epochMillis) / 1000)
+  const seconds = Math.floor((now - time.epochMilliseconds) / 1000)
   const [size, unit] = units.findLast(([size]) => seconds >= size) ?? units[0]
   return seconds < 10 ? "just now" : `${Math.floor(seconds / size)} ${unit} ago`
 }
@@ -162,7 +162,7 @@ export const print = (text: string): Effect.Effect<void> => Console.info(text)
 export const printError = (text: string): Effect.Effect<void> => Console.warn(text)
 /** Writes a part of a text to standard output. A reader that is gone, as after `head`, does not matter. */
 export const write = (text: string): Effect.Effect<void> =>
-  Effect.async((resume) => {
+  Effect.callback((resume) => {
     const ignored = () => {}
     process.stdout.on("error", ignored)
     process.stdout.write(text, () => {
@@ -175,7 +175,7 @@ export const write = (text: string): Effect.Effect<void> =>
 export class NotShown extends Data.TaggedError("NotShown")<{ readonly because: string }> {}
 /** Prints a text that cannot be printed again, and fails if standard output is closed or discarded. */
 export const printOnce = (text: string): Effect.Effect<void, NotShown> =>
-  Effect.async((resume) => {
+  Effect.callback((resume) => {
     const fail = (because: string) => resume(new NotShown({ because }))
     // Node opens it there if it was closed.
     if (fstatSync(1).rdev === statSync(devNull).rdev && fstatSync(1).isCharacterDevice()) return fail("goes nowhere")

@@ -1,6 +1,7 @@
 /** The options and arguments of a command, from the library's description of it. */
-import { Command, type Usage } from "@effect/cli"
+import { type Usage } from "@effect/cli"
 import { Option } from "effect"
+import { Command } from "effect/cli"
 import type { Leaf } from "./Commands.ts"
 
 export interface Parameter {

@@ -1,5 +1,5 @@
-import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { Message, MessageAccepted, MessageAnswered } from "../api/run/Messages.ts"
 import { type DryRun, QueueCancelled } from "../api/run/Runs.ts"
 import { TeamList } from "../api/Teams.ts"
@@ -69,8 +69,8 @@ const list = Command.make("list", adminOptions, (options) =>
   })
 ).pipe(Command.withDescription("List the teams, and whether their leaders are connected"))
 
-const withRights = Options.boolean("broker-rights").pipe(
-  Options.withDescription("Also print the commands that grant the team's leader its rights on RabbitMQ")
+const withRights = Flag.Boolean("broker-rights").pipe(
+  Flag.withDescription("Also print the commands that grant the team's leader its rights on RabbitMQ")
 )
 
 const Created = Schema.extend(Team, Schema.Struct({ broker_rights: Schema.optional(BrokerRights) }))
@@ -216,16 +216,16 @@ const replay = Command.make("replay", { team, ...replayOptions }, (options) =>
   )
 )
 
-const text = Args.text({ name: "text" }).pipe(
-  Args.withDescription("The message to the team's leader"),
-  Args.mapTryCatch(...validated("<text>", Message.fields.message))
+const text = Argument.String({ name: "text" }).pipe(
+  Argument.withDescription("The message to the team's leader"),
+  Argument.mapTryCatch(...validated("<text>", Message.fields.message))
 )
 
-const thread = Options.text("thread").pipe(
-  Options.withPseudoName("key"),
-  Options.withDescription("The key of a thread: the message continues this conversation, or begins it"),
-  Options.mapTryCatch(...validated("--thread", ThreadKey)),
-  Options.optional
+const thread = Flag.String("thread").pipe(
+  Flag.withMetavar("key"),
+  Flag.withDescription("The key of a thread: the message continues this conversation, or begins it"),
+  Flag.mapTryCatch(...validated("--thread", ThreadKey)),
+  Flag.optional
 )
 
 const message = Command.make("message", { team, text, thread, wait, ...adminOptions }, (options) =>
@@ -243,10 +243,10 @@ const message = Command.make("message", { team, text, thread, wait, ...adminOpti
               ...(Option.isSome(options.thread) && { thread: options.thread.value })
             }
           })
-          .pipe(Effect.catchAll(failUnsuccessful)),
+          .pipe(Effect.catch(failUnsuccessful)),
       notFound(options.team)
     )
-    yield* show(options, Schema.Union(MessageAccepted, MessageAnswered), sent, (sent) =>
+    yield* show(options, Schema.Union([MessageAccepted, MessageAnswered]), sent, (sent) =>
       sent.status === "accepted" ? acceptedText(sent.message_id) : answerText(sent.response)
     )
   })

@@ -1,5 +1,5 @@
-import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { pageSize } from "../api/PageSize.ts"
 import { ThreadPage } from "../api/Threads.ts"
 import { Thread, ThreadKey } from "../domain/Thread.ts"
@@ -11,15 +11,15 @@ import { ago, fields, section, table, time, timeAndAge } from "./Output.ts"
 import { teamArgument, teamNotFound } from "./TeamArgument.ts"
 import { validated } from "./Validated.ts"
 
-const key = Options.text("key").pipe(
-  Options.withPseudoName("key"),
-  Options.withDescription("Only threads with this key"),
-  Options.mapTryCatch(...validated("--key", ThreadKey)),
-  Options.optional
+const key = Flag.String("key").pipe(
+  Flag.withMetavar("key"),
+  Flag.withDescription("Only threads with this key"),
+  Flag.mapTryCatch(...validated("--key", ThreadKey)),
+  Flag.optional
 )
-const cursor = Options.text("cursor").pipe(
-  Options.withDescription("The previous page's `next_cursor`"),
-  Options.optional
+const cursor = Flag.String("cursor").pipe(
+  Flag.withDescription("The previous page's `next_cursor`"),
+  Flag.optional
 )
 
 const stateOf = ({ ended_at }: Thread): string => (ended_at === undefined ? "open" : `ended ${time(ended_at)}`)
@@ -52,8 +52,8 @@ const list = Command.make("list", { team: teamArgument, key, cursor, ...adminOpt
   })
 ).pipe(Command.withDescription("List a team's conversations, those with the newest runs first"))
 
-const id = Args.text({ name: "thread-id" }).pipe(
-  Args.withDescription("The thread's id, as `thread list` and `run show --json` show it")
+const id = Argument.String({ name: "thread-id" }).pipe(
+  Argument.withDescription("The thread's id, as `thread list` and `run show --json` show it")
 )
 const notFound = (id: string) => `No thread has the id ${JSON.stringify(id)}; see webhook-trigger thread list`
 

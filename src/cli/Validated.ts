@@ -1,10 +1,11 @@
-import { HelpDoc } from "@effect/cli"
-import { type ParseResult, Schema } from "effect"
+import { Schema } from "effect"
+import { HelpDoc } from "effect/cli"
+import { type ParseResult } from "effect"
 import { faultsOf } from "../domain/SchemaFaults.ts"
 import { time } from "../domain/Time.ts"
 
 /** For `mapTryCatch`: reports an invalid value with the option's name before any request is sent. */
-export const validated = <A>(name: string, schema: Schema.Schema<A, any>) =>
+export const validated = <A>(name: string, schema: Schema.Codec<A, any>) =>
   [
     Schema.decodeUnknownSync(schema) as (text: string) => A,
     (error: unknown) => {
@@ -15,9 +16,9 @@ export const validated = <A>(name: string, schema: Schema.Schema<A, any>) =>
 
 export const wholeNumber = (min: number, max: number) =>
   Schema.NumberFromString.pipe(
-    Schema.int(),
-    Schema.between(min, max),
-    Schema.annotations({
+    Schema.check(Schema.isInt()),
+    Schema.check(Schema.isBetween({ minimum: min, maximum: max })),
+    Schema.annotate({
       message: () => ({ message: `must be a whole number from ${min} to ${max}`, override: true })
     })
   )
@@ -30,7 +31,7 @@ export const Time = Schema.compose(
     encode: (text) => text
   }),
   time("")
-).annotations({
+).annotate({
   message: () => ({
     message: "must be a time such as 2026-01-02T03:04:05Z, or a day such as 2026-01-02",
     override: true

@@ -14,7 +14,7 @@ import {
 } from "./Id.ts"
 import { TeamName } from "./Team.ts"
 
-const parsedAs = <A extends string>(schema: Schema.Schema<A, string>) => {
+const parsedAs = <A extends string>(schema: Schema.Codec<A, string>) => {
   const is = Schema.is(schema)
   return (text: string): Effect.Effect<A, NotFound> => (is(text) ? Effect.succeed(text) : new NotFound())
 }
@@ -34,5 +34,5 @@ export const alertRuleIdOf = inLowerCase(parsedAs(AlertRuleId))
 export const sessionIdOf = inLowerCase(parsedAs(SessionId))
 export const leaderKeyIdOf = inLowerCase(parsedAs(LeaderKeyId))
 export const apiKeyIdOf = inLowerCase(parsedAs(ApiKeyId))
-export const requestIdOf = inLowerCase(parsedAs(Schema.UUID))
+export const requestIdOf = inLowerCase(parsedAs(Schema.String.check(Schema.isUUID())))
 export const teamNameOf = parsedAs(TeamName)

@@ -1,5 +1,6 @@
 /** What a schema accepts, and what is wrong with a value, in plain English. */
-import { SchemaAST as AST, Option, type ParseResult, Predicate } from "effect"
+import { type ParseResult } from "effect"
+import { Option, Predicate, SchemaAST as AST } from "effect"
 
 /** What is wrong at a place in a value. */
 interface PlacedFault {

@@ -1,4 +1,5 @@
-import { DateTime, Option, ParseResult, Schema } from "effect"
+import { ParseResult } from "effect"
+import { DateTime, Option, Schema } from "effect"
 
 /** RFC 3339, 5.6, without leap seconds. */
 const rfc3339 =
@@ -13,7 +14,7 @@ const isDay = (text: string): boolean => {
 const parse = (text: string): Option.Option<DateTime.Utc> =>
   rfc3339.test(text) && isDay(text) ? DateTime.make(text.toUpperCase()) : Option.none()
 
-const Time = Schema.transformOrFail(Schema.String, Schema.DateTimeUtcFromSelf, {
+const Time = Schema.transformOrFail(Schema.String, Schema.DateTimeUtc, {
   strict: true,
   decode: (text, _, ast) =>
     Option.match(parse(text), {
@@ -25,7 +26,7 @@ const Time = Schema.transformOrFail(Schema.String, Schema.DateTimeUtcFromSelf, {
 
 /** A point in time: a `DateTime.Utc` in code, RFC 3339 in UTC with milliseconds in JSON. */
 export const time = (description: string) =>
-  Time.annotations({ description, jsonSchema: { type: "string", format: "date-time", description } })
+  Time.annotate({ description, jsonSchema: { type: "string", format: "date-time", description } })
 
 /** An optional field, without a key when absent. */
-export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+export const optional = <A, I>(schema: Schema.Codec<A, I>) => Schema.optionalKey(schema)

@@ -1,10 +1,11 @@
-import { type ConfigError, Context, Layer } from "effect"
+import { type ConfigError } from "effect"
+import { Context, Layer } from "effect"
 import { config, defaults, type SettingsValues } from "./SettingsConfig.ts"
 
 export type { SettingsValues }
 
 /** The engine's settings; `SettingsConfig.ts` describes each of them. */
-export class Settings extends Context.Tag("webhook-trigger/Settings")<Settings, SettingsValues>() {
+export class Settings extends Context.Service<Settings, SettingsValues>()("webhook-trigger/Settings") {
   static readonly defaults: SettingsValues = defaults
 
   /** The defaults, overridden by the given values. */

@@ -3,12 +3,12 @@ import { Unavailable } from "../domain/Errors.ts"
 
 const firstPause = "50 millis"
 
-const backoff = (longest: Duration.DurationInput) =>
-  Schedule.exponential(firstPause).pipe(Schedule.union(Schedule.spaced(longest)), Schedule.jittered)
+const backoff = (longest: Duration.Input) =>
+  Schedule.exponential(firstPause).pipe(Schedule.min(Schedule.spaced(longest)), Schedule.jittered)
 
 interface Options {
   /** The longest pause between two attempts. Default: a second. */
-  readonly longest?: Duration.DurationInput
+  readonly longest?: Duration.Input
   /** The subject of a warning that logs the first failure; absent: no warning. */
   readonly subject?: string
 }
@@ -27,7 +27,7 @@ export const untilAvailable = <A, E extends { readonly _tag: string }, R>(
     subject === undefined || !(error instanceof Unavailable)
       ? Effect.void
       : Effect.logWarning(`${subject}: ${error.detail}; trying again until it works`)
-  return Effect.catchIf(effect, isPassing, (error) => Effect.zipRight(warn(error), again)) as Effect.Effect<
+  return Effect.catchIf(effect, isPassing, (error) => Effect.andThen(warn(error), again)) as Effect.Effect<
     A,
     Exclude<E, Unavailable>,
     R

@@ -58,7 +58,7 @@ export const makeFairTurns = ({ each, shared }: { readonly each: number; readonl
         const lane = laneOf(team)
         let hasTurn = false
         let start = () => {}
-        const turn = Effect.async<void>((resume) => {
+        const turn = Effect.callback<void>((resume) => {
           start = () => {
             hasTurn = true
             resume(Effect.void)
@@ -67,7 +67,7 @@ export const makeFairTurns = ({ each, shared }: { readonly each: number; readonl
           next(lane)
         })
         return Effect.ensuring(
-          Effect.zipRight(restore(turn), restore(work)),
+          Effect.andThen(restore(turn), restore(work)),
           Effect.sync(() => {
             if (hasTurn) end(team, lane)
             else lane.waiting.delete(start)

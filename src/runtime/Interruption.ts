@@ -1,4 +1,5 @@
-import { Effect, FiberRef, identity } from "effect"
+import { FiberRef } from "effect"
+import { Effect, identity } from "effect"
 
 /**
  * For work that is repeated in its own scope until it is interrupted. Effect 3 forgets an interruption that comes while
@@ -6,4 +7,4 @@ import { Effect, FiberRef, identity } from "effect"
  * of them. It does not restore those that were set at the beginning.
  */
 export const rememberingInterruption = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.zipRight(FiberRef.update(FiberRef.interruptedCause, identity), effect)
+  Effect.andThen(FiberRef.update(FiberRef.interruptedCause, identity), effect)

@@ -1,20 +1,20 @@
 /** Logging and its settings, for the server and for leaders. `docs/reference/settings.md` explains the settings. */
 import { inspect } from "node:util"
-import { Cause, Effect, FiberSet, HashMap, Inspectable, Layer, Logger, LogLevel } from "effect"
+import { Cause, Effect, FiberSet, HashMap, Inspectable, Layer, Logger } from "effect"
 import { oneOf, type Values, withDefault, wordFor } from "../settings/EnvironmentVariable.ts"
 
 const logLevels = wordFor({
-  ...{ trace: LogLevel.Trace, debug: LogLevel.Debug, info: LogLevel.Info, warn: LogLevel.Warning },
-  ...{ warning: LogLevel.Warning, error: LogLevel.Error, fatal: LogLevel.Fatal, none: LogLevel.None }
+  ...{ trace: "Trace", debug: "Debug", info: "Info", warn: "Warn" },
+  ...{ warning: "Warn", error: "Error", fatal: "Fatal", none: "None" }
 })
 
 export const settings = {
-  logLevel: withDefault("LOG_LEVEL", logLevels, LogLevel.Info),
+  logLevel: withDefault("LOG_LEVEL", logLevels, "Info"),
   logFormat: withDefault("LOG_FORMAT", oneOf("pretty", "logfmt", "json"), process.stderr.isTTY ? "pretty" : "logfmt")
 }
 
 /** Node prints its warnings, and those of libraries, to standard error. Between lines of JSON they would be no line. */
-const nodeWarnings: Layer.Layer<never> = Layer.scopedDiscard(
+const nodeWarnings: Layer.Layer<never> = Layer.effectDiscard(
   Effect.gen(function* () {
     const log = yield* FiberSet.makeRuntime<never>()
     const listener = ({ message, name }: Error) => void log(Effect.logWarning(`${name}: ${message}`))
@@ -75,9 +75,9 @@ const forPeople = (logger: Logger.Logger<unknown, void>): Logger.Logger<unknown,
 /** Logs to standard error. */
 export const layer = ({ logFormat, logLevel }: Values<typeof settings>): Layer.Layer<never> => {
   const loggers = {
-    pretty: forPeople(Logger.prettyLogger({ stderr: true })),
-    logfmt: Logger.withConsoleError(inOneLine(Logger.logfmtLogger)),
-    json: Logger.withConsoleError(inOneLine(Logger.jsonLogger))
+    pretty: forPeople(Logger.consolePretty({ stderr: true })),
+    logfmt: Logger.withConsoleError(inOneLine(Logger.formatLogFmt)),
+    json: Logger.withConsoleError(inOneLine(Logger.formatJson))
   }
   return Layer.provideMerge(
     nodeWarnings,

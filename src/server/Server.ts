@@ -56,10 +56,10 @@ const connectionLimits = ({ maxConnections, maxConnectionsPerAddress }: Environm
   })
 
 /** The separate address for management, if any. */
-export class AdminAddress extends Context.Tag("webhook-trigger/AdminAddress")<
+export class AdminAddress extends Context.Service<
   AdminAddress,
   Option.Option<ListenAddress>
->() {}
+>()("webhook-trigger/AdminAddress") {}
 
 /** The server cannot listen on the management address. */
 export class CannotListenForAdmin extends Data.TaggedError("CannotListenForAdmin")<Listener.ListenFault> {}

@@ -1,11 +1,7 @@
-import * as OtlpLogger from "@effect/opentelemetry/OtlpLogger"
-import * as OtlpMetrics from "@effect/opentelemetry/OtlpMetrics"
-import * as OtlpResource from "@effect/opentelemetry/OtlpResource"
-import * as OtlpSerialization from "@effect/opentelemetry/OtlpSerialization"
-import * as OtlpTracer from "@effect/opentelemetry/OtlpTracer"
-import { HttpBody, HttpClient } from "@effect/platform"
+import { Clock, Effect, Layer, Option, Redacted, References, Schedule, Tracer } from "effect"
+import { HttpBody, HttpClient } from "effect/http"
+import { OtlpLogger, OtlpMetrics, OtlpResource, OtlpSerialization, OtlpTracer } from "effect/observability"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Clock, Effect, Layer, Option, Redacted, Schedule, Tracer } from "effect"
 import { v4 } from "uuid"
 import type { Team } from "../domain/Team.ts"
 import { Teams } from "../engine/manage/Teams.ts"
@@ -46,14 +42,14 @@ const sendTeamGauges = (options: {
   readonly headers: Readonly<Record<string, string>>
   readonly resource: OtlpResource.Resource
 }): Layer.Layer<never, never, HttpClient.HttpClient | Teams> =>
-  Layer.scopedDiscard(
+  Layer.effectDiscard(
     Effect.gen(function* () {
       const teams = yield* Teams
       const client = yield* HttpClient.HttpClient
       const send = Effect.gen(function* () {
         const body = toOtlp(yield* teams.list, options.resource, yield* Clock.currentTimeNanos)
-        yield* client.post(options.url, { headers: options.headers, body: HttpBody.unsafeJson(body) })
-      }).pipe(Effect.scoped, Effect.timeout(interval), Effect.withTracerEnabled(false), Effect.ignoreLogged)
+        yield* client.post(options.url, { headers: options.headers, body: HttpBody.jsonUnsafe(body) })
+      }).pipe(Effect.scoped, Effect.timeout(interval), Effect.withTracerEnabled(false), Effect.ignore({ log: true }))
       yield* Effect.forkScoped(Effect.repeat(send, Schedule.spaced(interval)))
     })
   )
@@ -124,13 +120,13 @@ const collector = ({ otlpEndpoint, otlpHeaders, otlpServiceName }: Settings, ver
 /** Sends traces, metrics and log lines to an OpenTelemetry collector (OTLP over HTTP with JSON), if one is set. */
 export const otlp = (settings: Settings, version: string): Layer.Layer<never> =>
   Option.match(collector(settings, version), {
-    onNone: () => Layer.setTracerEnabled(false),
+    onNone: () => Layer.succeed(References.TracerEnabled, false),
     onSome: (to) => {
-      const tracer = Effect.map(OtlpTracer.make(to("/v1/traces")), (tracer) => Layer.setTracer(sampling(tracer)))
+      const tracer = Effect.map(OtlpTracer.make(to("/v1/traces")), (tracer) => Layer.succeed(Tracer.Tracer, sampling(tracer)))
       return Layer.mergeAll(
         OtlpLogger.layer(to("/v1/logs")),
         OtlpMetrics.layer(to("/v1/metrics")),
-        Layer.unwrapScoped(tracer)
+        Layer.unwrap(tracer)
       ).pipe(Layer.provide(OtlpSerialization.layerJson), Layer.provide(NodeHttpClient.layer))
     }
   })

@@ -1,12 +1,13 @@
 /** Settings from environment variables, read through Effect's `ConfigProvider`. */
-import { Config, Duration, Option, ParseResult, Record, type Redacted, Schema } from "effect"
+import { ParseResult } from "effect"
+import { Config, Duration, Option, Record, type Redacted, Schema } from "effect"
 import { DurationFromText, fromText, SizeFromText } from "./Quantity.ts"
 
 /** The values a variable accepts. */
 export interface Format<A> {
   /** Follows the variable's name in an error: `takes a whole number from 1 to 10000`. */
   readonly accepts: string
-  readonly schema: Schema.Schema<A, string>
+  readonly schema: Schema.Codec<A, string>
   /** Errors don't show the value. */
   readonly isSecret?: boolean
 }
@@ -38,15 +39,15 @@ export const defaultsOf = <Settings extends { readonly [name: string]: Setting<a
   Object.fromEntries(Object.entries(settings).map(([name, { fallback }]) => [name, fallback])) as any
 
 /** Trimmed; a blank value counts as absent. */
-const blankIsAbsent = <A>({ accepts, schema }: Format<A>): Schema.Schema<Option.Option<A>, string> =>
-  Schema.transformOrFail(Schema.Trim, Schema.OptionFromSelf(Schema.typeSchema(schema)), {
+const blankIsAbsent = <A>({ accepts, schema }: Format<A>): Schema.Codec<Option.Option<A>, string> =>
+  Schema.transformOrFail(Schema.Trim, Schema.Option(Schema.toType(schema)), {
     strict: true,
     decode: (text) =>
       text === ""
         ? ParseResult.succeed(Option.none())
         : ParseResult.map(ParseResult.decode(schema)(text), (value) => Option.some(value)),
     encode: Option.match({ onNone: () => ParseResult.succeed(""), onSome: ParseResult.encode(schema) })
-  }).annotations({ message: () => ({ message: accepts, override: true }) })
+  }).annotate({ message: () => ({ message: accepts, override: true }) })
 
 const read = <A>(variable: string, format: Format<A>): Config.Config<Option.Option<A>> =>
   Config.withDefault(Schema.Config(variable, blankIsAbsent(format)), Option.none())
@@ -73,20 +74,20 @@ export const text = (thing: string): Format<string> => ({ accepts: `takes ${thin
 
 export const wholeNumber = (min: number, max: number, note = ""): Format<number> => ({
   accepts: `takes a whole number from ${min} to ${max}${note}`,
-  schema: Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
-    Schema.between(min, max)
+  schema: Schema.compose(Schema.String.pipe(Schema.check(Schema.isPattern(/^\d+$/))), Schema.NumberFromString).pipe(
+    Schema.check(Schema.isBetween({ minimum: min, maximum: max }))
   )
 })
 
 /** An amount of US dollars, such as `0.25`. */
 export const amount = (min: number, max: number): Format<number> => ({
   accepts: `takes an amount of US dollars from ${min} to ${max}, such as \`0.25\``,
-  schema: Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+(\.\d+)?$/)), Schema.NumberFromString).pipe(
-    Schema.between(min, max)
+  schema: Schema.compose(Schema.String.pipe(Schema.check(Schema.isPattern(/^\d+(\.\d+)?$/))), Schema.NumberFromString).pipe(
+    Schema.check(Schema.isBetween({ minimum: min, maximum: max }))
   )
 })
 
-type Bounds = readonly [min: Duration.DurationInput, max: Duration.DurationInput, example: string]
+type Bounds = readonly [min: Duration.Input, max: Duration.Input, example: string]
 
 const durationInWords = (...[min, max, example]: Bounds) =>
   `seconds, or a number with a unit such as \`${example}\`, from ${Duration.format(min)} to ${Duration.format(max)}`
@@ -106,7 +107,7 @@ export const durationOrOff = (...bounds: Bounds): Format<Option.Option<Duration.
   return {
     accepts: `takes \`off\`, ${durationInWords(...bounds)}`,
     schema: fromText(
-      Schema.OptionFromSelf(Schema.DurationFromSelf),
+      Schema.Option(Schema.Duration),
       (text) => (text.toLowerCase() === "off" ? Option.some(Option.none()) : Option.map(decode(text), Option.some)),
       Option.match({ onNone: () => "off", onSome: Schema.encodeSync(schema) })
     )
@@ -116,14 +117,14 @@ export const durationOrOff = (...bounds: Bounds): Format<Option.Option<Duration.
 /** A number of bytes. */
 export const size = (min: number, max: number, example: string): Format<number> => ({
   accepts: `takes bytes, or a size such as \`${example}\`, from ${min} to ${max} bytes`,
-  schema: SizeFromText.pipe(Schema.between(min, max))
+  schema: SizeFromText.pipe(Schema.check(Schema.isBetween({ minimum: min, maximum: max })))
 })
 
 /** One of several words, case-insensitive, each with its value. */
 export const wordFor = <A>(values: Readonly<Record<string, A>>): Format<A> => ({
   accepts: `takes one of ${Object.keys(values).join(", ")}`,
   schema: fromText(
-    Schema.Any as Schema.Schema<A>,
+    Schema.Any as Schema.Codec<A>,
     (text) => Record.get(values, text.toLowerCase()),
     (value) => Object.keys(values).find((word) => values[word] === value) ?? ""
   )
@@ -137,10 +138,10 @@ export const oneOf = <const Word extends string>(...words: ReadonlyArray<Word>):
 export const address = (schemes: ReadonlyArray<string>, example: string): Format<string> => ({
   accepts: `takes an address such as \`${example}\``,
   schema: Schema.String.pipe(
-    Schema.filter((text) => {
+    Schema.check(Schema.makeFilter((text) => {
       const url = Option.getOrUndefined(Option.liftThrowable(() => new URL(text))())
       return url !== undefined && schemes.includes(url.protocol) && url.hostname !== ""
-    })
+    }))
   )
 })
 
@@ -163,14 +164,14 @@ const header = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([\x21-\x7e ]*)$/
 export const headerList: Format<Readonly<Record<string, string>>> = {
   accepts: "takes headers such as `authorization=Bearer%20key,x-tenant=a`, separated by commas, values percent-encoded",
   schema: fromText(
-    Schema.Record({ key: Schema.String, value: Schema.String }),
+    Schema.Record(Schema.String, Schema.String),
     (text) =>
       Option.map(
         Option.all(
           text
             .split(",")
             .map((pair) =>
-              Option.flatMap(Option.fromNullable(header.exec(pair)), ([, name, value]) =>
+              Option.flatMap(Option.fromNullishOr(header.exec(pair)), ([, name, value]) =>
                 Option.map(
                   Option.liftThrowable(decodeURIComponent)(value!.trim()),
                   (decoded) => [name!.toLowerCase(), decoded] as const

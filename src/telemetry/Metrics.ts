@@ -2,7 +2,8 @@
  * Recording of metrics for `/metrics` and OpenTelemetry. Labels are cached, because hashing them with `Metric.tagged` was
  * a tenth of the work for a trigger.
  */
-import { type Metric, MetricLabel } from "effect"
+import { MetricLabel } from "effect"
+import type { Metric } from "effect"
 
 const known = new Map<string, ReadonlyArray<MetricLabel.MetricLabel>>()
 

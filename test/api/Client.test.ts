@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
-import { FetchHttpClient } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Effect, Redacted } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { expectTypeOf } from "vitest"
 import * as Client from "../../src/api/Client.ts"
 import { tags } from "../../src/api/Problem.ts"
@@ -9,7 +9,7 @@ import type { ProblemCode } from "../../src/api/ProblemTitles.ts"
 import { adminKey, failing, silent, start } from "../http/Server.ts"
 
 describe("the typed client", () => {
-  it.scopedLive("covers the whole flow: team, webhook, trigger, run, history", () =>
+  it.live("covers the whole flow: team, webhook, trigger, run, history", () =>
     Effect.gen(function* () {
       const { origin, team } = yield* start()
       const client = yield* Client.make({ url: origin, adminKey: Redacted.make(adminKey) })
@@ -35,7 +35,7 @@ describe("the typed client", () => {
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.scopedLive("gives a trigger's result the type of its wait", () =>
+  it.live("gives a trigger's result the type of its wait", () =>
     Effect.gen(function* () {
       const { origin, team, webhook } = yield* start()
       yield* team("ops")
@@ -63,7 +63,7 @@ describe("the typed client", () => {
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.scopedLive("tags errors: problems by their status, and runs that ended otherwise", () =>
+  it.live("tags errors: problems by their status, and runs that ended otherwise", () =>
     Effect.gen(function* () {
       const { admin, origin, team, webhook } = yield* start()
       yield* team("failing", failing)

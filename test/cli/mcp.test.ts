@@ -5,9 +5,9 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { Client } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
-import { Effect } from "effect"
 import { freePort } from "../support/Process.ts"
 import * as Program from "./Program.ts"
 import { ADMIN_API_KEY } from "./SharedServer.ts"
@@ -52,7 +52,7 @@ const connected = (url: string, mode: "auto" | "legacy", key: string = ADMIN_API
   )
 
 describe("mcp", () => {
-  it.scopedLive("passes on what assistants of both generations of the protocol ask, and the answers", () =>
+  it.live("passes on what assistants of both generations of the protocol ask, and the answers", () =>
     Effect.gen(function* () {
       const { url } = yield* served
       for (const mode of ["auto", "legacy"] as const) {
@@ -69,7 +69,7 @@ describe("mcp", () => {
     })
   )
 
-  it.scopedLive("says why the server refuses, or that it is out of reach", () =>
+  it.live("says why the server refuses, or that it is out of reach", () =>
     Effect.gen(function* () {
       const { url } = yield* served
       const refused = (address: string) =>

@@ -1,6 +1,7 @@
 /** Counts the work of a run instead of its time: the same on every machine. */
 import { createRequire } from "node:module"
-import { Context, Effect, type Exit, type Fiber, Layer, type Option, Scheduler, Supervisor } from "effect"
+import { Supervisor } from "effect"
+import { Context, Effect, type Exit, type Fiber, Layer, type Option, Scheduler } from "effect"
 import pg from "pg"
 import { vi } from "vitest"
 
@@ -35,7 +36,7 @@ export const perUnit = (counts: Counts, units: number): Counts => combine(counts
 /** Called before each step, whether the fiber should yield. */
 class CountingScheduler extends Scheduler.MixedScheduler {
   operations = 0
-  override shouldYield(fiber: Fiber.RuntimeFiber<unknown, unknown>): number | false {
+  override shouldYield(fiber: Fiber.Fiber<unknown, unknown>): number | false {
     this.operations++
     return super.shouldYield(fiber)
   }
@@ -47,20 +48,20 @@ class CountingSupervisor extends Supervisor.AbstractSupervisor<void> {
   override onStart<A, E, R>(
     _context: Context.Context<R>,
     _effect: Effect.Effect<A, E, R>,
-    _parent: Option.Option<Fiber.RuntimeFiber<any, any>>,
-    _fiber: Fiber.RuntimeFiber<A, E>
+    _parent: Option.Option<Fiber.Fiber<any, any>>,
+    _fiber: Fiber.Fiber<A, E>
   ): void {
     this.fibers++
   }
-  override onEnd<A, E>(_exit: Exit.Exit<A, E>, _fiber: Fiber.RuntimeFiber<A, E>): void {}
+  override onEnd<A, E>(_exit: Exit.Exit<A, E>, _fiber: Fiber.Fiber<A, E>): void {}
 }
 
 /** amqplib does not export the class whose methods are counted. */
 const { Channel } = createRequire(createRequire(import.meta.url).resolve("amqplib"))("./lib/channel_model.js")
 
-export class Counters extends Context.Tag("test/Counters")<Counters, { readonly read: () => Counts }>() {
+export class Counters extends Context.Service<Counters, { readonly read: () => Counts }>()("test/Counters") {
   /** Counts the work of the layers that this one is provided to, and of everything that they start. */
-  static readonly layer = Layer.unwrapScoped(
+  static readonly layer = Layer.unwrap(
     Effect.gen(function* () {
       const scheduler = new CountingScheduler(2048)
       const supervisor = new CountingSupervisor()

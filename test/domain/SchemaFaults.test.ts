@@ -1,29 +1,29 @@
-import { HttpApi } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
-import { Either, Option, Schema, SchemaAST } from "effect"
+import { Option, Result, Schema, SchemaAST } from "effect"
+import { HttpApi } from "effect/http-api"
 import { Api } from "../../src/api/Api.ts"
 import { faultsOf } from "../../src/domain/SchemaFaults.ts"
 import { time } from "../../src/domain/Time.ts"
 
-const faults = (schema: Schema.Schema<any, any>, value: unknown) => {
-  const decoded = Schema.decodeUnknownEither(schema, { errors: "all" })(value)
-  return Either.isLeft(decoded)
-    ? faultsOf(decoded.left.issue).map(({ detail, path }) => [path.map(String).join("/"), detail])
+const faults = (schema: Schema.Codec<any, any>, value: unknown) => {
+  const decoded = Schema.decodeUnknownResult(schema, { errors: "all" })(value)
+  return Result.isFailure(decoded)
+    ? faultsOf(decoded.failure.issue).map(({ detail, path }) => [path.map(String).join("/"), detail])
     : []
 }
 
 const Example = Schema.Struct({
-  name: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255)),
-  note: Schema.optionalWith(Schema.NullOr(Schema.String.pipe(Schema.maxLength(9))), { exact: true }),
-  id: Schema.UUID.pipe(Schema.brand("Id")),
-  count: Schema.optional(Schema.Int.pipe(Schema.between(1, 9))),
-  least: Schema.optional(Schema.Int.pipe(Schema.greaterThanOrEqualTo(0))),
-  states: Schema.Array(Schema.Literal("on", "off")).pipe(Schema.minItems(1)),
+  name: Schema.String.pipe(Schema.check(Schema.isMinLength(1)), Schema.check(Schema.isMaxLength(255))),
+  note: Schema.optionalKey(Schema.NullOr(Schema.String.pipe(Schema.check(Schema.isMaxLength(9))))),
+  id: Schema.String.check(Schema.isUUID()).pipe(Schema.brand("Id")),
+  count: Schema.optional(Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: 9 })))),
+  least: Schema.optional(Schema.Int.pipe(Schema.check(Schema.isGreaterThanOrEqualTo(0)))),
+  states: Schema.Array(Schema.Literals(["on", "off"])).pipe(Schema.check(Schema.isMinLength(1))),
   enabled: Schema.Boolean,
   at: time("When."),
-  own: Schema.optional(Schema.String.annotations({ message: () => ({ message: "must rhyme", override: true }) })),
-  odd: Schema.optional(Schema.Number.pipe(Schema.filter((n) => n % 2 === 1, { message: () => "must be odd" }))),
-  inner: Schema.optional(Schema.Union(Schema.Struct({ a: Schema.String }), Schema.Null))
+  own: Schema.optional(Schema.String.annotate({ message: () => ({ message: "must rhyme", override: true }) })),
+  odd: Schema.optional(Schema.Number.pipe(Schema.check(Schema.makeFilter((n) => n % 2 === 1, { message: () => "must be odd" })))),
+  inner: Schema.optional(Schema.Union([Schema.Struct({ a: Schema.String }), Schema.Null]))
 })
 
 describe("what is wrong with a value", () => {
@@ -60,7 +60,7 @@ describe("what is wrong with a value", () => {
   })
 
   it("is plain English for every parameter and every field of a body of the API", () => {
-    const schemas: Array<readonly [string, Schema.Schema<any, any>]> = []
+    const schemas: Array<readonly [string, Schema.Codec<any, any>]> = []
     HttpApi.reflect(Api, {
       onGroup: () => {},
       onEndpoint: ({ endpoint, payloads }) => {

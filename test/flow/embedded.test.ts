@@ -11,7 +11,7 @@ const fixedPort = Effect.map(Effect.promise(freePort), String)
 
 // Creating a database takes PGlite seconds of computing, many on a busy machine.
 describe("the embedded default", () => {
-  it.scopedLive(
+  it.live(
     "goes from an empty folder to the first answer with the lines that it prints, and refuses a second server",
     () =>
       Effect.gen(function* () {
@@ -46,7 +46,7 @@ describe("the embedded default", () => {
       })
   )
 
-  it.scopedLive(
+  it.live(
     "keeps everything over a clean stop, shows no secret twice, and has what it had accepted when killed",
     () =>
       Effect.gen(function* () {
@@ -91,7 +91,7 @@ describe("the embedded default", () => {
       })
   )
 
-  it.scopedLive("does not start with wrong settings, and names every one", () =>
+  it.live("does not start with wrong settings, and names every one", () =>
     Effect.gen(function* () {
       const ended = yield* run(["serve", "--port", "80a"], {
         WEBHOOK_TIMEOUT: "soon",

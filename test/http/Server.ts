@@ -1,9 +1,9 @@
 /** A real server on ports in memory, which a test can put out of reach. */
 import { createServer, type Server as NodeServer } from "node:http"
-import { HttpServer } from "@effect/platform"
-import { NodeHttpServer } from "@effect/platform-node"
 import { it } from "@effect/vitest"
 import { Context, Duration, Effect, Layer, Option, Redacted, type Scope } from "effect"
+import { HttpServer } from "effect/http"
+import { NodeHttpServer } from "@effect/platform-node"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
@@ -44,7 +44,7 @@ import { asSns } from "./SnsSender.ts"
 export const adminKey = "an-admin-key-for-tests"
 
 /** For tests that wait for alerts. */
-export const quickPace: Pace["Type"] = { interval: Duration.millis(300), tries: Duration.millis(100) }
+export const quickPace: Context.Service.Shape<typeof Pace> = { interval: Duration.millis(300), tries: Duration.millis(100) }
 
 const testSecretKey: SecretKey = Redacted.make(new Uint8Array(32).fill(7))
 
@@ -56,12 +56,12 @@ class FaultSet extends Set<Fault> {
   readonly failed: Array<string> = []
 }
 
-export class Faults extends Context.Tag("test/Faults")<Faults, FaultSet>() {
+export class Faults extends Context.Service<Faults, FaultSet>()("test/Faults") {
   static readonly layer = Layer.sync(Faults, () => new FaultSet())
 }
 
 /** The service, all of whose effects fail while its part is among the faults. */
-const breakable = <I, S extends object>(tag: Context.Tag<I, S>, what: "database" | "broker") =>
+const breakable = <I, S extends object>(tag: Context.Service<I, S>, what: "database" | "broker") =>
   Layer.effect(
     tag,
     Effect.map(Effect.all([tag, Faults]), ([service, faults]) => {
@@ -89,7 +89,7 @@ const breakable = <I, S extends object>(tag: Context.Tag<I, S>, what: "database"
 
 const breakablePorts = Layer.mergeAll(
   breakable(Bus, "broker"),
-  ...repoPorts.map((port) => breakable(port as Context.Tag<any, object>, "database"))
+  ...repoPorts.map((port) => breakable(port as Context.Service<any, object>, "database"))
 ) as Layer.Layer<Bus | Repo, never, Bus | Repo | Faults>
 
 export interface Options {
@@ -104,7 +104,7 @@ export interface Options {
   /** Given Node's server, before it listens. */
   readonly onServer?: (server: NodeServer) => void
   readonly limits?: Limits
-  readonly access?: OperationsAccess["Type"]
+  readonly access?: Context.Service.Shape<typeof OperationsAccess>
   /** The addresses that may call the management; by default all. */
   readonly allowFrom?: ReadonlyArray<string>
   /** Whose pages may call `/mcp`; by default none. */
@@ -118,9 +118,9 @@ export interface Options {
   /** Where people may sign in. */
   readonly oidc?: OidcSettings
   /** How often alert rules are measured. Default: the service's own 15 s, as measuring takes half of an idle server's work. */
-  readonly pace?: Pace["Type"]
+  readonly pace?: Context.Service.Shape<typeof Pace>
   /** Streams of events of runs. */
-  readonly streamLimits?: StreamLimits["Type"]
+  readonly streamLimits?: Context.Service.Shape<typeof StreamLimits>
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
   /** Where the contents of files are. Default: in the database. */
@@ -128,7 +128,7 @@ export interface Options {
   /** Default: in memory. */
   readonly bus?: Layer.Layer<Bus | LeaderBus>
   /** Requests to Amazon SNS. Default: those of the tests' own certificate. */
-  readonly sns?: Poster["Type"]["post"]
+  readonly sns?: Poster["Service"]["post"]
 }
 
 /** Everything that the routes need. */
@@ -159,18 +159,18 @@ export const services = ({
         Limiter.layer,
         renderer,
         AdminKey.layerGiven(Redacted.make(key)),
-        PublicUrl.layer(Option.fromNullable(publicUrl)),
-        ManagementUrl.layer(Option.fromNullable(publicUrl)),
+        PublicUrl.layer(Option.fromNullishOr(publicUrl)),
+        ManagementUrl.layer(Option.fromNullishOr(publicUrl)),
         TrustedProxies.layer(trustedProxies),
         OperationsAccess.layer(access),
-        ManagementAccess.layer(Option.fromNullable(allowFrom)),
+        ManagementAccess.layer(Option.fromNullishOr(allowFrom)),
         AllowedOrigins.layer(mcpOrigins),
-        Oidc.layer(Option.fromNullable(oidc)),
+        Oidc.layer(Option.fromNullishOr(oidc)),
         SecretKeys.layer(secretKeys),
         Layer.succeed(StreamLimits, streamLimits),
         Layer.succeed(Pace, pace),
         AddressPolicy.layer(Option.some(allowed), resolve),
-        Mailer.layer(Option.fromNullable(mail))
+        Mailer.layer(Option.fromNullishOr(mail))
       )
     ),
     Layer.provideMerge(Settings.layer(settings)),
@@ -182,7 +182,7 @@ export const services = ({
 
 /** At the end, it closes connections without a request too, which `fetch` may have opened. Node waits a minute for those. */
 const listeningOn = (server: NodeServer) =>
-  Layer.scopedDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))).pipe(
+  Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))).pipe(
     Layer.provideMerge(NodeHttpServer.layer(() => server, { port: 0, host: "127.0.0.1" }))
   )
 
@@ -308,7 +308,7 @@ export const triggers = <A, E>(name: string, test: () => Effect.Effect<A, E, Sco
     ["past Effect's server", false],
     ["through Effect's server", true]
   ] as const) {
-    it.scopedLive(`${name} (${way})`, () => Effect.withTracerEnabled(test(), traced))
+    it.live(`${name} (${way})`, () => Effect.withTracerEnabled(test(), traced))
   }
 }
 
@@ -317,7 +317,7 @@ export const triggers = <A, E>(name: string, test: () => Effect.Effect<A, E, Sco
  * where both ways meet.
  */
 export const trigger = <A, E>(name: string, test: () => Effect.Effect<A, E, Scope.Scope>): void =>
-  it.scopedLive(name, () => Effect.withTracerEnabled(test(), false))
+  it.live(name, () => Effect.withTracerEnabled(test(), false))
 
 /** In milliseconds. */
 const hour = 3_600_000

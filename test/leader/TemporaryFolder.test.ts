@@ -17,7 +17,7 @@ describe("a temporary folder", () => {
     })
   )
 
-  it.scoped("that a killed process has left is removed at the next start, whatever it was for; no others", () =>
+  it.effect("that a killed process has left is removed at the next start, whatever it was for; no others", () =>
     Effect.gen(function* () {
       const own = yield* TemporaryFolder.make("webhook-files-")
       const mine = JSON.parse(readFileSync(join(own, "lock"), "utf8"))

@@ -69,7 +69,7 @@ const variables = { variables: { text: "hi" } }
 
 describe("the package", () => {
   let project: Project
-  let scope: Scope.CloseableScope
+  let scope: Scope.Closeable
   beforeAll(async () => {
     scope = await Effect.runPromise(Scope.make())
     project = await makeProject(files)
@@ -80,7 +80,7 @@ describe("the package", () => {
   })
 
   const fresh = (resource: Effect.Effect<string, never, Scope.Scope>) =>
-    Effect.runPromise(Scope.extend(resource, scope))
+    Effect.runPromise(Scope.provide(resource, scope))
 
   /** Starts a compiled host. It answers once this resolves, and stops in order with `host.stop()`. */
   const startHost = async (file: string, env: Readonly<Record<string, string>> = {}) => {

@@ -1,5 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiKey, ApiKeyDraft } from "../../domain/access/ApiKey.ts"
 import { described, noContent } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
@@ -10,11 +10,11 @@ import { Admin } from "./Auth.ts"
 /** A key with its secret, which is shown only once. */
 export const ApiKeyWithSecret = Schema.Struct({
   api_key: ApiKey,
-  key: Schema.String.annotations({ description: "The secret key. It is shown only once." })
-}).annotations({ identifier: "ApiKeyWithSecret", description: "A new API key, with the secret itself." })
+  key: Schema.String.annotate({ description: "The secret key. It is shown only once." })
+}).annotate({ identifier: "ApiKeyWithSecret", description: "A new API key, with the secret itself." })
 export type ApiKeyWithSecret = typeof ApiKeyWithSecret.Type
 
-export const ApiKeyList = Schema.Struct(listFields(ApiKey, "Oldest first.")).annotations({
+export const ApiKeyList = Schema.Struct(listFields(ApiKey, "Oldest first.")).annotate({
   identifier: "ApiKeyList",
   description: "All API keys, also revoked and expired ones."
 })
@@ -40,8 +40,8 @@ export class ApiKeys extends HttpApiGroup.make("apiKeys")
       )
   )
   .add(
-    HttpApiEndpoint.del("revoke", "/api/keys/:id")
-      .setPath(Schema.Struct({ id: Schema.String.annotations({ description: "The API key's id." }) }))
+    HttpApiEndpoint.delete("revoke", "/api/keys/:id")
+      .setPath(Schema.Struct({ id: Schema.String.annotate({ description: "The API key's id." }) }))
       .addSuccess(noContent("The key was revoked."))
       .addError(NotFound)
       .annotateContext(

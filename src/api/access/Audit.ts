@@ -1,5 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AuditAction, AuditEvent } from "../../domain/access/AuditEvent.ts"
 import { time } from "../../domain/Time.ts"
 import { described, streamedText } from "../Endpoint.ts"
@@ -9,7 +9,7 @@ import { Limit } from "../PageSize.ts"
 import { BadRequest, ServiceUnavailable, TooManyRequests } from "../Problem.ts"
 import { Admin } from "./Auth.ts"
 
-export const AuditPage = Schema.Struct(listFields(AuditEvent, "Newest first.")).annotations({
+export const AuditPage = Schema.Struct(listFields(AuditEvent, "Newest first.")).annotate({
   identifier: "AuditPage",
   description: "A page of events."
 })
@@ -17,11 +17,11 @@ export const AuditPage = Schema.Struct(listFields(AuditEvent, "Newest first.")).
 /** The query parameters of an export. */
 export const AuditFilterParameters = Schema.Struct({
   object: Schema.optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description: "Only events about this webhook or session (its id) or team (its name)."
     })
   ),
-  action: Schema.optional(AuditAction.annotations({ description: "Only events of this kind." })),
+  action: Schema.optional(AuditAction.annotate({ description: "Only events of this kind." })),
   from: Schema.optional(time("Only events at or after this time.")),
   to: Schema.optional(time("Only events before this time."))
 })
@@ -29,7 +29,7 @@ export const AuditFilterParameters = Schema.Struct({
 const AuditList = Schema.Struct({
   ...AuditFilterParameters.fields,
   limit: Schema.optional(Limit),
-  cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
+  cursor: Schema.optional(Schema.String.annotate({ description: "`next_cursor` of the previous page." }))
 })
 
 export class Audit extends HttpApiGroup.make("audit")

@@ -1,5 +1,5 @@
-import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Context, Schema } from "effect"
+import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { ApiKey } from "../../domain/access/ApiKey.ts"
 import type { Grant } from "../../domain/access/Grant.ts"
 import type { Session } from "../../domain/access/Session.ts"
@@ -7,7 +7,7 @@ import { Forbidden, ServiceUnavailable, TooManyRequests, Unauthorized, Unprocess
 import { cookieName, secureCookieName } from "./Session.ts"
 
 /** The sender of a management request: a program with a key, or a session of the web UI. */
-export class Actor extends Context.Tag("webhook-trigger/Actor")<
+export class Actor extends Context.Service<
   Actor,
   {
     readonly session?: Session
@@ -15,11 +15,11 @@ export class Actor extends Context.Tag("webhook-trigger/Actor")<
     readonly key?: ApiKey
     readonly grant: Grant
   }
->() {}
+>()("webhook-trigger/Actor") {}
 
 /** Management requests need `Authorization: Bearer <key>` or the web UI's session cookie. */
-export class Admin extends HttpApiMiddleware.Tag<Admin>()("webhook-trigger/Admin", {
-  failure: Schema.Union(Unauthorized, Forbidden, UnprocessableContent, TooManyRequests, ServiceUnavailable),
+export class Admin extends HttpApiMiddleware.Service<Admin>()("webhook-trigger/Admin", {
+  failure: Schema.Union([Unauthorized, Forbidden, UnprocessableContent, TooManyRequests, ServiceUnavailable]),
   provides: Actor,
   security: {
     key: HttpApiSecurity.bearer,

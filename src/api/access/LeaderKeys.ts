@@ -1,5 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { LeaderKey, LeaderKeyDraft } from "../../domain/access/LeaderKey.ts"
 import { described, noContent } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
@@ -9,13 +9,13 @@ import { Admin } from "./Auth.ts"
 /** A key with its secret, which is shown only once. */
 export const LeaderKeyWithSecret = Schema.Struct({
   leader_key: LeaderKey,
-  key: Schema.String.annotations({ description: "The secret key. It is shown only once." })
-}).annotations({ identifier: "LeaderKeyWithSecret", description: "A new leader key, with the secret itself." })
+  key: Schema.String.annotate({ description: "The secret key. It is shown only once." })
+}).annotate({ identifier: "LeaderKeyWithSecret", description: "A new leader key, with the secret itself." })
 export type LeaderKeyWithSecret = typeof LeaderKeyWithSecret.Type
 
-const team = Schema.String.annotations({ description: "The team's name." })
+const team = Schema.String.annotate({ description: "The team's name." })
 
-export const LeaderKeyList = Schema.Struct(listFields(LeaderKey, "Oldest first.")).annotations({
+export const LeaderKeyList = Schema.Struct(listFields(LeaderKey, "Oldest first.")).annotate({
   identifier: "LeaderKeyList",
   description: "A team's leader keys."
 })
@@ -43,8 +43,8 @@ export class LeaderKeys extends HttpApiGroup.make("leaderKeys")
       )
   )
   .add(
-    HttpApiEndpoint.del("revoke", "/api/teams/:team/leader-keys/:id")
-      .setPath(Schema.Struct({ team, id: Schema.String.annotations({ description: "The leader key's id." }) }))
+    HttpApiEndpoint.delete("revoke", "/api/teams/:team/leader-keys/:id")
+      .setPath(Schema.Struct({ team, id: Schema.String.annotate({ description: "The leader key's id." }) }))
       .addSuccess(noContent("The key was revoked."))
       .addError(NotFound)
       .annotateContext(described("Revoke a leader key", "The key is deleted."))

@@ -2,7 +2,7 @@
  * Who may call the endpoints of the management: one line for each. An endpoint without a line does not compile. Plain
  * data, apart from types: the web UI loads it, too.
  */
-import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { Permission } from "../../domain/access/Roles.ts"
 import type { Api } from "../Api.ts"
 

@@ -1,5 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { optional, time } from "../../domain/Time.ts"
 import {
   BadRequest,
@@ -23,12 +23,12 @@ export const SessionState = Schema.Struct({
   expires_at: optional(time("When the session ends unless it is used earlier.")),
   access: optional(Access),
   recent: optional(
-    Schema.Boolean.annotations({ description: "Whether the sign-in is recent enough for sensitive actions." })
+    Schema.Boolean.annotate({ description: "Whether the sign-in is recent enough for sensitive actions." })
   ),
   provider: optional(
-    Schema.String.annotations({ description: "The OpenID provider's name, if people can sign in there." })
+    Schema.String.annotate({ description: "The OpenID provider's name, if people can sign in there." })
   )
-}).annotations({ identifier: "SessionState" })
+}).annotate({ identifier: "SessionState" })
 export type SessionState = typeof SessionState.Type
 
 export const SignIn = Schema.Struct({ key: Schema.String })
@@ -52,7 +52,7 @@ export class Session extends HttpApiGroup.make("session")
       .addError(TooManyRequests)
   )
   .add(
-    HttpApiEndpoint.del("signOut", "/api/session")
+    HttpApiEndpoint.delete("signOut", "/api/session")
       .addSuccess(HttpApiSchema.NoContent)
       .addSuccess(SignedOut)
       .addError(Unauthorized)

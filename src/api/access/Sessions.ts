@@ -1,5 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Session } from "../../domain/access/Session.ts"
 import { described, noContent } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
@@ -8,11 +8,11 @@ import { Admin } from "./Auth.ts"
 
 export const ListedSession = Schema.Struct({
   ...Session.fields,
-  is_current: Schema.Boolean.annotations({ description: "Whether this request belongs to the session." })
-}).annotations({ identifier: "Session", description: "A session of the web UI." })
+  is_current: Schema.Boolean.annotate({ description: "Whether this request belongs to the session." })
+}).annotate({ identifier: "Session", description: "A session of the web UI." })
 export type ListedSession = typeof ListedSession.Type
 
-export const SessionList = Schema.Struct(listFields(ListedSession, "Most recently used first.")).annotations({
+export const SessionList = Schema.Struct(listFields(ListedSession, "Most recently used first.")).annotate({
   identifier: "SessionList",
   description: "All open sessions."
 })
@@ -26,14 +26,14 @@ export class Sessions extends HttpApiGroup.make("sessions")
       )
   )
   .add(
-    HttpApiEndpoint.del("end", "/api/sessions/:id")
-      .setPath(Schema.Struct({ id: Schema.String.annotations({ description: "The session's id." }) }))
+    HttpApiEndpoint.delete("end", "/api/sessions/:id")
+      .setPath(Schema.Struct({ id: Schema.String.annotate({ description: "The session's id." }) }))
       .addSuccess(noContent("The session was ended."))
       .addError(NotFound)
       .annotateContext(described("End a session", "Takes effect with the next request, on every server."))
   )
   .add(
-    HttpApiEndpoint.del("endAll", "/api/sessions")
+    HttpApiEndpoint.delete("endAll", "/api/sessions")
       .addSuccess(noContent("All sessions were ended."))
       .annotateContext(described("End all sessions", "Also ends the session of this request, if it has one."))
   )

@@ -1,6 +1,6 @@
 /** Alerts, and the rules that begin them. */
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Alert, AlertState } from "../../domain/alert/Alert.ts"
 import { AlertRule, AlertRuleDraft, AlertRuleEdit } from "../../domain/alert/AlertRule.ts"
 import { DestinationDraft } from "../../domain/delivery/Destination.ts"
@@ -17,17 +17,17 @@ import {
   UnsupportedMediaType
 } from "../Problem.ts"
 
-const AlertList = Schema.Struct(listFields(Alert, "Newest first.")).annotations({
+const AlertList = Schema.Struct(listFields(Alert, "Newest first.")).annotate({
   identifier: "AlertList",
   description: "Alerts, newest first."
 })
 
-const AlertRuleList = Schema.Struct(listFields(AlertRule, "Oldest first.")).annotations({
+const AlertRuleList = Schema.Struct(listFields(AlertRule, "Oldest first.")).annotate({
   identifier: "AlertRuleList",
   description: "The rules of alerts."
 })
 
-const rulePath = Schema.Struct({ rule_id: Schema.String.annotations({ description: "The rule's id." }) })
+const rulePath = Schema.Struct({ rule_id: Schema.String.annotate({ description: "The rule's id." }) })
 
 const rules = "/api/alerts/rules"
 
@@ -38,8 +38,8 @@ export class Alerts extends HttpApiGroup.make("alerts")
     HttpApiEndpoint.get("list", "/api/alerts")
       .setUrlParams(
         Schema.Struct({
-          state: Schema.optional(AlertState.annotations({ description: "Only alerts in this state." })),
-          webhook_id: Schema.optional(WebhookId.annotations({ description: "Only about this webhook." })),
+          state: Schema.optional(AlertState.annotate({ description: "Only alerts in this state." })),
+          webhook_id: Schema.optional(WebhookId.annotate({ description: "Only about this webhook." })),
           limit: Schema.optional(Limit)
         })
       )
@@ -82,16 +82,16 @@ export class Alerts extends HttpApiGroup.make("alerts")
       )
   )
   .add(
-    HttpApiEndpoint.del("deleteRule", `${rules}/:rule_id`)
+    HttpApiEndpoint.delete("deleteRule", `${rules}/:rule_id`)
       .setPath(rulePath)
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The rule was deleted." }))
+      .addSuccess(HttpApiSchema.NoContent.annotate({ description: "The rule was deleted." }))
       .addError(NotFound)
       .annotateContext(described("Delete an alert rule", "Its alerts are deleted, too."))
   )
   .add(
     HttpApiEndpoint.post("checkDestination", "/api/alerts/destinations/check")
       .setPayload(DestinationDraft)
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The alert destination is valid." }))
+      .addSuccess(HttpApiSchema.NoContent.annotate({ description: "The alert destination is valid." }))
       .addError(BadRequest)
       .addError(ContentTooLarge)
       .addError(UnsupportedMediaType)

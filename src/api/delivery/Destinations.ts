@@ -1,6 +1,6 @@
 /** Destinations of webhooks and of alerts, and what is sent to them: the same endpoints at two places. */
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DeliveryAttempt, DeliveryStatus, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import { Destination, DestinationDraft, DestinationEdit } from "../../domain/delivery/Destination.ts"
 import { optional, time } from "../../domain/Time.ts"
@@ -22,36 +22,36 @@ import { webhookPath } from "../webhook/WebhookPath.ts"
 export const DestinationWithSecret = Schema.Struct({
   destination: Destination,
   secret: optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description:
         "The secret that deliveries are signed with, as the Standard Webhooks specification has it. Only of the kind `webhook`."
     })
   )
-}).annotations({
+}).annotate({
   identifier: "DestinationWithSecret",
   description: "A destination with its signing secret, if it has one. It is shown only once."
 })
 
-export const DestinationList = Schema.Struct(listFields(Destination, "Oldest first.")).annotations({
+export const DestinationList = Schema.Struct(listFields(Destination, "Oldest first.")).annotate({
   identifier: "DestinationList",
   description: "Destinations, oldest first."
 })
 
-export const DeliveryPage = Schema.Struct(listFields(EventDelivery, "Newest first.")).annotations({
+export const DeliveryPage = Schema.Struct(listFields(EventDelivery, "Newest first.")).annotate({
   identifier: "DeliveryPage",
   description: "A page of deliveries, newest first."
 })
 
 export const Resent = Schema.Struct({
-  resent: Schema.Int.annotations({ description: "How many deliveries are sent again." })
-}).annotations({ identifier: "Resent", description: "How many deliveries are sent again." })
+  resent: Schema.Int.annotate({ description: "How many deliveries are sent again." })
+}).annotate({ identifier: "Resent", description: "How many deliveries are sent again." })
 
 /** Alert destinations belong to no webhook, so their paths have no `id`. */
 type OwnerFields = { readonly id: Schema.optional<typeof Schema.String> }
 
 const described = (summary: string, description: string) => OpenApi.annotations({ summary, description })
 
-const ofRun = { run_id: Schema.optional(Schema.String.annotations({ description: "Only of this run." })) }
+const ofRun = { run_id: Schema.optional(Schema.String.annotate({ description: "Only of this run." })) }
 
 /** What differs between the two: where they are, and how they are described. */
 interface Place<Name extends string> {
@@ -86,11 +86,11 @@ const make = <const Name extends string>({
   const ownerPath = Schema.Struct(fields)
   const destinationPath = Schema.Struct({
     ...fields,
-    destination_id: Schema.String.annotations({ description: "The destination's id." })
+    destination_id: Schema.String.annotate({ description: "The destination's id." })
   })
   const deliveryPath = Schema.Struct({
     ...fields,
-    delivery_id: Schema.String.annotations({ description: "The delivery's id." })
+    delivery_id: Schema.String.annotate({ description: "The delivery's id." })
   })
   const destinations = `${base}/destinations` as const
   const deliveries = `${base}/deliveries` as const
@@ -139,9 +139,9 @@ const make = <const Name extends string>({
         )
     )
     .add(
-      HttpApiEndpoint.del("delete", `${destinations}/:destination_id`)
+      HttpApiEndpoint.delete("delete", `${destinations}/:destination_id`)
         .setPath(destinationPath)
-        .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The destination was deleted." }))
+        .addSuccess(HttpApiSchema.NoContent.annotate({ description: "The destination was deleted." }))
         .addError(NotFound)
         .annotateContext(described(`Delete ${one}`, "Its deliveries are deleted, too."))
     )
@@ -192,11 +192,11 @@ const make = <const Name extends string>({
         .setPath(ownerPath)
         .setUrlParams(
           Schema.Struct({
-            destination_id: Schema.optional(Schema.String.annotations({ description: "Only of this destination." })),
+            destination_id: Schema.optional(Schema.String.annotate({ description: "Only of this destination." })),
             ...(ofAlerts ? ({} as typeof ofRun) : ofRun),
-            status: Schema.optional(DeliveryStatus.annotations({ description: "Only deliveries in this state." })),
+            status: Schema.optional(DeliveryStatus.annotate({ description: "Only deliveries in this state." })),
             limit: Schema.optional(Limit),
-            cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
+            cursor: Schema.optional(Schema.String.annotate({ description: "`next_cursor` of the previous page." }))
           })
         )
         .addSuccess(DeliveryPage)

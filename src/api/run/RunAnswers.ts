@@ -1,6 +1,6 @@
 /** What starts a run, and how it is answered. */
-import { HttpApiSchema } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiSchema } from "effect/http-api"
 import { RunId } from "../../domain/Id.ts"
 import { ShownReport } from "../../domain/run/AgentReport.ts"
 import { Run, RunError, RunStatus, Variables } from "../../domain/run/Run.ts"
@@ -9,7 +9,7 @@ import { offeredFields } from "../Problem.ts"
 
 export const Wait = Schema.Struct({
   wait: Schema.optional(
-    Schema.BooleanFromString.annotations({
+    Schema.BooleanFromString.annotate({
       description: "`true`: the response waits until the run ends."
     })
   )
@@ -17,7 +17,7 @@ export const Wait = Schema.Struct({
 
 export const CallbackUrl = Schema.Struct({
   callback_url: Schema.optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description:
         "The URL that receives a signed event when the run ends. It must begin with the `url` of one of the webhook's `callback` destinations."
     })
@@ -26,7 +26,7 @@ export const CallbackUrl = Schema.Struct({
 
 export const IdempotencyKey = Schema.Struct({
   "idempotency-key": Schema.optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description:
         "1 to 255 printable ASCII characters. A repeated request within 24 hours returns the first run instead of a new one. It does not count if the webhook's `verification` identifies the delivery; then the response has the header `Idempotency-Key-Status: ignored`."
     })
@@ -36,64 +36,61 @@ export const IdempotencyKey = Schema.Struct({
 /** Variables for a template. */
 export const VariablesBody = Schema.Struct({ variables: Variables })
 
-const Texts = Schema.Record({ key: Schema.String, value: Schema.String })
-const Fields = Schema.Record({
-  key: Schema.String,
-  value: Schema.Union(Schema.String, Schema.Array(Schema.String))
-})
+const Texts = Schema.Record(Schema.String, Schema.String)
+const Fields = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)]))
 
 /** Sample values for a template. */
 export const SampleBody = Schema.Struct({
   variables: optional(Variables),
   payload: optional(
-    Schema.Unknown.annotations({
+    Schema.Unknown.annotate({
       jsonSchema: {},
       description: "For a webhook with `input: payload`: the request body, any JSON."
     })
   ),
-  headers: optional(Texts.annotations({ description: "With `payload`: headers, by their names in lower case." })),
+  headers: optional(Texts.annotate({ description: "With `payload`: headers, by their names in lower case." })),
   query: optional(
-    Fields.annotations({
+    Fields.annotate({
       description: "With `payload`: the URL's query parameters. A repeated parameter is a list."
     })
   )
-}).annotations({ identifier: "Sample", description: "Variables or a request, depending on the webhook's `input`." })
+}).annotate({ identifier: "Sample", description: "Variables or a request, depending on the webhook's `input`." })
 
 const status = <const S extends string>(status: S) =>
-  Schema.Literal(status).annotations({ description: "What happened to the request." })
+  Schema.Literal(status).annotate({ description: "What happened to the request." })
 
-export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunId, ...offeredFields }).annotations({
+export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunId, ...offeredFields }).annotate({
   ...HttpApiSchema.annotations({ status: 202 }),
   description: "The run is stored and will be sent."
 })
 export const Answered = Schema.Struct({
   status: status("success"),
-  response: Schema.String.annotations({ description: "The agent's answer." }),
+  response: Schema.String.annotate({ description: "The agent's answer." }),
   run_id: RunId,
   ...ShownReport.fields,
   ...offeredFields
-}).annotations({ description: "The team has answered." })
+}).annotate({ description: "The team has answered." })
 export const Ignored = Schema.Struct({
   status: status("ignored"),
   reason: optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description:
         "Why: a destination wrote what the request reports (`own_messages`), or the webhook takes no runs now (`when_team_stopped`), or a run with the same key is on (`singleton`)."
     })
   ),
-  run_id: optional(RunId.annotations({ description: "The run with the same key, of a webhook with `singleton`." })),
+  run_id: optional(RunId.annotate({ description: "The run with the same key, of a webhook with `singleton`." })),
   ...offeredFields
-}).annotations({
+}).annotate({
   description:
     "The request starts no run: it is a service's ping, does not pass the filter `accept_if`, is about a message of a destination, or comes while the webhook ignores requests or a run with its key is on."
 })
 export const Cancelled = Schema.Struct({
   status: status("cancelled"),
-  run_ids: Schema.Array(RunId).annotations({
+  run_ids: Schema.Array(RunId).annotate({
     description: "The runs with the request's key that were queued, in progress or waiting for a retry."
   }),
   ...offeredFields
-}).annotations({ description: "The filter `cancel_if` holds: the request starts no run and cancels earlier ones." })
+}).annotate({ description: "The filter `cancel_if` holds: the request starts no run and cancels earlier ones." })
 /** The errors of runs have a tag in the typed client, which is not part of the response. */
 const TimeOut = Schema.Struct({
   status: status("timeout"),
@@ -101,11 +98,11 @@ const TimeOut = Schema.Struct({
   last_step: Run.fields.last_step,
   ...offeredFields
 }).pipe(Schema.attachPropertySignature("_tag", "TimedOut"))
-export const TimedOut = TimeOut.annotations({
+export const TimedOut = TimeOut.annotate({
   ...HttpApiSchema.annotations({ status: 408 }),
   description: "The timeout has passed. A late answer is stored with the run."
 })
-export const TimedOutInPage = TimeOut.annotations({
+export const TimedOutInPage = TimeOut.annotate({
   ...HttpApiSchema.annotations({ status: 504 }),
   description:
     "Like 408, but for a page in a browser (`Sec-Fetch-Site` or `Origin`), because browsers repeat a POST after a 408."
@@ -118,7 +115,7 @@ export const Failed = Schema.Struct({
   ...offeredFields
 })
   .pipe(Schema.attachPropertySignature("_tag", "Failed"))
-  .annotations({
+  .annotate({
     ...HttpApiSchema.annotations({ status: 502 }),
     description: "The run ended as `error`."
   })
@@ -136,5 +133,5 @@ export const CallersRun = Schema.Struct({
   ...ShownReport.fields,
   retry_at: Run.fields.retry_at,
   retried_by: Run.fields.retried_by
-}).annotations({ identifier: "CallersRun", description: "A run as shown to its caller." })
+}).annotate({ identifier: "CallersRun", description: "A run as shown to its caller." })
 export type CallersRun = typeof CallersRun.Type

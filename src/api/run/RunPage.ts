@@ -16,7 +16,7 @@ export const RunPage = Schema.Struct({
       "Present if the search stopped early: the page has only runs accepted since this time. The next page continues from there."
     )
   )
-}).annotations({ identifier: "RunPage", description: "A page of the history." })
+}).annotate({ identifier: "RunPage", description: "A page of the history." })
 
 /** One or more statuses, separated by commas. */
 const Statuses = Schema.transform(Schema.String, Schema.Array(Schema.String), {
@@ -25,7 +25,7 @@ const Statuses = Schema.transform(Schema.String, Schema.Array(Schema.String), {
   encode: (statuses) => statuses.join(",")
 }).pipe(
   Schema.compose(Schema.NonEmptyArray(RunStatus), { strict: false }),
-  Schema.annotations({
+  Schema.annotate({
     jsonSchema: {
       type: "string",
       description: `Only runs with one of these statuses, separated by commas: ${RunStatus.literals.join(", ")}.`
@@ -34,18 +34,18 @@ const Statuses = Schema.transform(Schema.String, Schema.Array(Schema.String), {
 )
 
 const millis = (description: string) =>
-  Schema.compose(Schema.String.pipe(Schema.pattern(/^\d{1,15}$/)), Schema.NumberFromString).pipe(
-    Schema.annotations({ jsonSchema: { type: "integer", minimum: 0, description } })
+  Schema.compose(Schema.String.pipe(Schema.check(Schema.isPattern(/^\d{1,15}$/))), Schema.NumberFromString).pipe(
+    Schema.annotate({ jsonSchema: { type: "integer", minimum: 0, description } })
   )
 
 /** In characters. */
 export const maxSearchLength = 200
 
 const Search = Schema.String.pipe(
-  Schema.minLength(1),
-  Schema.maxLength(maxSearchLength),
-  Schema.filter(isStorable, { message: () => unstorableDetail }),
-  Schema.annotations({
+  Schema.check(Schema.isMinLength(1)),
+  Schema.check(Schema.isMaxLength(maxSearchLength)),
+  Schema.check(Schema.makeFilter(isStorable, { message: () => unstorableDetail })),
+  Schema.annotate({
     description:
       "Only runs with this text in their variables (as JSON), prompt, response or error message, or the run with this id. Searches the first 20,000 characters of each, and ignores the case of A to Z."
   })
@@ -54,15 +54,15 @@ const Search = Schema.String.pipe(
 /** The query parameters of a search for runs. */
 export const RunFilterParameters = Schema.Struct({
   status: Schema.optional(Statuses),
-  webhook_id: Schema.optional(WebhookId.annotations({ description: "Only runs of this webhook." })),
-  thread_id: Schema.optional(ThreadId.annotations({ description: "Only runs of this thread." })),
-  team: Schema.optional(TeamName.annotations({ description: "Only runs for this team." })),
-  source: Schema.optional(RunSource.annotations({ description: "Only webhook runs, or only chat messages." })),
+  webhook_id: Schema.optional(WebhookId.annotate({ description: "Only runs of this webhook." })),
+  thread_id: Schema.optional(ThreadId.annotate({ description: "Only runs of this thread." })),
+  team: Schema.optional(TeamName.annotate({ description: "Only runs for this team." })),
+  source: Schema.optional(RunSource.annotate({ description: "Only webhook runs, or only chat messages." })),
   mode: Schema.optional(
-    RunMode.annotations({ description: "Only synchronous runs (`wait`), or only asynchronous ones (`async`)." })
+    RunMode.annotate({ description: "Only synchronous runs (`wait`), or only asynchronous ones (`async`)." })
   ),
   asks: Schema.optional(
-    Schema.Literal("true").annotations({
+    Schema.Literal("true").annotate({
       description: "Only runs that wait for approval, or whose agent asks a question that nobody has replied to."
     })
   ),
@@ -77,6 +77,6 @@ export const RunList = Schema.Struct({
   ...RunFilterParameters.fields,
   limit: Schema.optional(Limit),
   cursor: Schema.optional(
-    Schema.String.annotations({ description: "`next_cursor` of the previous page, with the same filter." })
+    Schema.String.annotate({ description: "`next_cursor` of the previous page, with the same filter." })
   )
 })

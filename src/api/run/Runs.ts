@@ -1,5 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { RunId } from "../../domain/Id.ts"
 import { Run } from "../../domain/run/Run.ts"
 import { maxFile, mostFiles, RunFile } from "../../domain/run/RunFile.ts"
@@ -25,41 +25,41 @@ import { Accepted, Answered, Failed, IdempotencyKey, TimedOut, TimedOutInPage, W
 import { RunFilterParameters, RunList, RunPage } from "./RunPage.ts"
 import { StepList, stepsDescription } from "./Steps.ts"
 
-const path = Schema.Struct({ run_id: Schema.String.annotations({ description: "The run's id." }) })
+const path = Schema.Struct({ run_id: Schema.String.annotate({ description: "The run's id." }) })
 
-export const FileList = Schema.Struct(listFields(RunFile, "In order.")).annotations({
+export const FileList = Schema.Struct(listFields(RunFile, "In order.")).annotate({
   identifier: "RunFileList",
   description: "The files of a run."
 })
 
-const fileContent = Schema.Uint8ArrayFromSelf.annotations({ description: "The file's content." }).pipe(
+const fileContent = Schema.Uint8Array.annotate({ description: "The file's content." }).pipe(
   HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
 )
 
 export const Cancelled = Schema.Struct({
-  cancelled: Schema.Array(RunId).annotations({
+  cancelled: Schema.Array(RunId).annotate({
     description: "The runs that were cancelled, or whose retry or agent was."
   }),
-  refused: Schema.Array(Schema.Struct({ run_id: RunId, ...refusal })).annotations({
+  refused: Schema.Array(Schema.Struct({ run_id: RunId, ...refusal })).annotate({
     description: "The runs that could not be cancelled, and why."
   })
-}).annotations({ identifier: "Cancelled", description: "The result for each run." })
+}).annotate({ identifier: "Cancelled", description: "The result for each run." })
 
 export const QueueCancelled = Schema.Struct({
-  cancelled: Schema.Number.annotations({ description: "The number of queued runs and messages; they are never sent." }),
-  retries: Schema.Number.annotations({ description: "The number of failed runs that are not retried." })
-}).annotations({ description: "What was cancelled or, with `dry_run=true`, would be cancelled." })
+  cancelled: Schema.Number.annotate({ description: "The number of queued runs and messages; they are never sent." }),
+  retries: Schema.Number.annotate({ description: "The number of failed runs that are not retried." })
+}).annotate({ description: "What was cancelled or, with `dry_run=true`, would be cancelled." })
 
 export const DryRun = Schema.Struct({
   dry_run: Schema.optional(
-    Schema.Literal("true", "false").annotations({
+    Schema.Literals(["true", "false"]).annotate({
       description: "`true`: only counts; nothing is cancelled."
     })
   )
 })
 
 export const Approval = Schema.Struct({
-  decision: Schema.Literal("approve", "deny").annotations({
+  decision: Schema.Literals(["approve", "deny"]).annotate({
     description: "`approve`: the run may be sent. `deny`: it is cancelled."
   })
 })
@@ -67,9 +67,9 @@ export const Approval = Schema.Struct({
 /** Up to a page of runs. */
 export const RunIds = Schema.Struct({
   run_ids: Schema.Array(RunId).pipe(
-    Schema.minItems(1),
-    Schema.maxItems(pageSize.maximum),
-    Schema.annotations({ description: `The ids of 1 to ${pageSize.maximum} runs.` })
+    Schema.check(Schema.isMinLength(1)),
+    Schema.check(Schema.isMaxLength(pageSize.maximum)),
+    Schema.annotate({ description: `The ids of 1 to ${pageSize.maximum} runs.` })
   )
 })
 
@@ -186,7 +186,7 @@ export class Runs extends HttpApiGroup.make("runs")
   )
   .add(
     HttpApiEndpoint.get("file", "/api/runs/:run_id/files/:file_id")
-      .setPath(Schema.Struct({ ...path.fields, file_id: Schema.String.annotations({ description: "The file's id." }) }))
+      .setPath(Schema.Struct({ ...path.fields, file_id: Schema.String.annotate({ description: "The file's id." }) }))
       .addSuccess(fileContent)
       .addError(NotFound)
       .annotateContext(

@@ -1,5 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { headersOf, isInBody, presetNames } from "../../domain/verification/Presets.ts"
 import { described } from "../Endpoint.ts"
 import {
@@ -30,7 +30,7 @@ import {
 } from "./RunAnswers.ts"
 import { triggerPath } from "./TriggerUrl.ts"
 
-const token = Schema.String.annotations({
+const token = Schema.String.annotate({
   description: "The webhook's token: `whk_` and 49 letters and digits, or 43 without the checksum."
 })
 
@@ -93,7 +93,7 @@ const withToken = (operation: Record<string, any>): Record<string, any> => ({
 const inHeader = "With the token in `Authorization: Bearer` instead of the path"
 
 const runPath = {
-  run_id: Schema.String.annotations({ description: "The run's id, from the trigger." })
+  run_id: Schema.String.annotate({ description: "The run's id, from the trigger." })
 }
 
 const triggerAt = <const Name extends string>(name: Name, path: `/${string}`) =>

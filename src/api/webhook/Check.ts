@@ -1,5 +1,5 @@
-import { HttpApiEndpoint } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint } from "effect/http-api"
 import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
 import { optional } from "../../domain/Time.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
@@ -8,8 +8,8 @@ import { BodyFault } from "../Problem.ts"
 
 export const WebhookCheck = Schema.Struct({
   webhook: WebhookDraft,
-  destinations: optional(Schema.Array(DestinationDraft).pipe(Schema.maxItems(maxDestinations)))
-}).annotations({ identifier: "WebhookCheck", description: "A webhook and its destinations, which are only checked." })
+  destinations: optional(Schema.Array(DestinationDraft).pipe(Schema.check(Schema.isMaxLength(maxDestinations))))
+}).annotate({ identifier: "WebhookCheck", description: "A webhook and its destinations, which are only checked." })
 
 export const checkWebhook = HttpApiEndpoint.post("check", "/api/check")
   .setPayload(WebhookCheck)

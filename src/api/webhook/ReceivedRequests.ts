@@ -1,6 +1,6 @@
 /** The latest requests of a webhook. */
-import { HttpApiEndpoint } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint } from "effect/http-api"
 import { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
 import { described } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
@@ -9,11 +9,11 @@ import { webhookPath } from "./WebhookPath.ts"
 
 export const RequestList = Schema.Struct({
   ...listFields(ReceivedRequest, "Newest first."),
-  ignored: Schema.Int.annotations({
+  ignored: Schema.Int.annotate({
     description:
       "How many requests were ignored in the last 24 hours, listed or not, counted in periods of ten minutes."
   })
-}).annotations({
+}).annotate({
   identifier: "RequestList",
   description: "A webhook's requests in the last 24 hours."
 })
@@ -23,13 +23,13 @@ export const listRequests = HttpApiEndpoint.get("requests", "/api/webhooks/:id/r
   .setUrlParams(
     Schema.Struct({
       ignored: Schema.optional(
-        Schema.Literal("true", "false").annotations({
+        Schema.Literals(["true", "false"]).annotate({
           description:
             "`true`: also the newest 20 ignored requests, such as those that did not pass the filter `accept_if`."
         })
       ),
       accepted: Schema.optional(
-        Schema.Literal("true", "false").annotations({
+        Schema.Literals(["true", "false"]).annotate({
           description: "`true`: also ignored requests, and the newest 20 accepted ones, if the webhook stores them."
         })
       )
@@ -49,7 +49,7 @@ export const showRequest = HttpApiEndpoint.get("request", "/api/webhooks/:id/req
   .setPath(
     Schema.Struct({
       ...webhookPath.fields,
-      request_id: Schema.String.annotations({ description: "The request's id." })
+      request_id: Schema.String.annotate({ description: "The request's id." })
     })
   )
   .addSuccess(ReceivedRequest)

@@ -1,6 +1,6 @@
 /** The versions of a webhook's template. */
-import { HttpApiEndpoint } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint } from "effect/http-api"
 import { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
 import { Webhook } from "../../domain/webhook/Webhook.ts"
 import { described } from "../Endpoint.ts"
@@ -9,14 +9,14 @@ import { IfMatch, webhookPath } from "./WebhookPath.ts"
 
 const templatePath = Schema.Struct({
   ...webhookPath.fields,
-  version: Schema.String.annotations({ description: "A `version` of the webhook." })
+  version: Schema.String.annotate({ description: "A `version` of the webhook." })
 })
 
 export const TemplateVersionList = Schema.Struct({
-  data: Schema.Array(TemplateVersionSummary).annotations({
+  data: Schema.Array(TemplateVersionSummary).annotate({
     description: "Newest first, starting with the current one."
   })
-}).annotations({ identifier: "TemplateVersionList", description: "The versions of a webhook's template." })
+}).annotate({ identifier: "TemplateVersionList", description: "The versions of a webhook's template." })
 
 export const listTemplates = HttpApiEndpoint.get("templates", "/api/webhooks/:id/templates")
   .setPath(webhookPath)

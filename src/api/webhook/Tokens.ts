@@ -1,6 +1,6 @@
 /** A webhook's token. */
-import { HttpApiEndpoint } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint } from "effect/http-api"
 import { optional } from "../../domain/Time.ts"
 import { Webhook } from "../../domain/webhook/Webhook.ts"
 import { described, noContent } from "../Endpoint.ts"
@@ -12,23 +12,23 @@ import { webhookPath } from "./WebhookPath.ts"
 export const WebhookWithToken = Schema.Struct({
   webhook: Webhook,
   token: optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description: "The secret token. It is shown only once. Absent: the webhook shares another one's URL."
     })
   ),
   trigger_url: optional(
-    Schema.String.annotations({ description: "The URL for triggers, with the token. Absent like that." })
+    Schema.String.annotate({ description: "The URL for triggers, with the token. Absent like that." })
   )
-}).annotations({
+}).annotate({
   identifier: "WebhookWithToken",
   description: "A webhook with its token, which is shown only once."
 })
 
 /** @param seconds the default */
 export const overlapSeconds = (seconds: number) =>
-  Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
-    Schema.between(0, maxOverlapSeconds),
-    Schema.annotations({
+  Schema.compose(Schema.String.pipe(Schema.check(Schema.isPattern(/^\d+$/))), Schema.NumberFromString).pipe(
+    Schema.check(Schema.isBetween({ minimum: 0, maximum: maxOverlapSeconds })),
+    Schema.annotate({
       jsonSchema: {
         type: "integer",
         ...{ minimum: 0, maximum: maxOverlapSeconds, default: seconds },
@@ -51,7 +51,7 @@ export const regenerateToken = HttpApiEndpoint.post("regenerate", "/api/webhooks
     )
   )
 
-export const endOldToken = HttpApiEndpoint.del("endOldToken", "/api/webhooks/:id/old-token")
+export const endOldToken = HttpApiEndpoint.delete("endOldToken", "/api/webhooks/:id/old-token")
   .setPath(webhookPath)
   .addSuccess(noContent("The old token is no longer valid."))
   .addError(NotFound)

@@ -1,5 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { RunStatus } from "../../domain/run/Run.ts"
 import { time } from "../../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
@@ -18,54 +18,47 @@ import { endOldToken, regenerateToken, WebhookWithToken } from "./Tokens.ts"
 import { IfMatch, webhookPath } from "./WebhookPath.ts"
 
 export const Preview = Schema.Struct({
-  accepted: Schema.optionalWith(
-    Schema.Boolean.annotations({
+  accepted: Schema.optionalKey(
+    Schema.Boolean.annotate({
       description: "Whether the request passes the filter `accept_if`; absent without a filter."
-    }),
-    { exact: true }
+    })
   ),
-  cancels: Schema.optionalWith(
-    Schema.Boolean.annotations({
+  cancels: Schema.optionalKey(
+    Schema.Boolean.annotate({
       description: "Whether the request passes the filter `cancel_if`, and so starts no run; absent without a filter."
-    }),
-    { exact: true }
+    })
   ),
-  ignored_because: Schema.optionalWith(
-    Schema.String.annotations({
+  ignored_because: Schema.optionalKey(
+    Schema.String.annotate({
       description: "The first part of the filter that does not hold, and the values that it reads."
-    }),
-    { exact: true }
+    })
   ),
-  prompt: Schema.optionalWith(
-    Schema.String.annotations({ description: "The rendered prompt; absent if variables are missing." }),
-    { exact: true }
+  prompt: Schema.optionalKey(
+    Schema.String.annotate({ description: "The rendered prompt; absent if variables are missing." })
   ),
-  missing: Schema.Array(Schema.String).annotations({ description: "Variables without a value." }),
-  thread_key: Schema.optionalWith(
-    Schema.String.annotations({ description: "The key of the run's thread; absent if the run would stand alone." }),
-    { exact: true }
+  missing: Schema.Array(Schema.String).annotate({ description: "Variables without a value." }),
+  thread_key: Schema.optionalKey(
+    Schema.String.annotate({ description: "The key of the run's thread; absent if the run would stand alone." })
   ),
-  title: Schema.optionalWith(
-    Schema.String.annotations({ description: "The run's title; absent if it would have none." }),
-    { exact: true }
+  title: Schema.optionalKey(
+    Schema.String.annotate({ description: "The run's title; absent if it would have none." })
   ),
-  workspace_ref: Schema.optionalWith(
-    Schema.String.annotations({
+  workspace_ref: Schema.optionalKey(
+    Schema.String.annotate({
       description: "The branch, tag or commit to work on; absent if the run would name none."
-    }),
-    { exact: true }
+    })
   )
-}).annotations({ identifier: "Preview", description: "The prompt for sample variables." })
+}).annotate({ identifier: "Preview", description: "The prompt for sample variables." })
 
 const RunFilter = Schema.Struct({
-  status: Schema.optional(RunStatus.annotations({ description: "Only runs with this status." })),
+  status: Schema.optional(RunStatus.annotate({ description: "Only runs with this status." })),
   from: Schema.optional(time("Only runs accepted at or after this time.")),
   to: Schema.optional(time("Only runs accepted before this time.")),
   limit: Schema.optional(Limit),
-  cursor: Schema.optional(Schema.String.annotations({ description: "`next_cursor` of the previous page." }))
+  cursor: Schema.optional(Schema.String.annotate({ description: "`next_cursor` of the previous page." }))
 })
 
-export const WebhookList = Schema.Struct(listFields(Webhook, "By name.")).annotations({
+export const WebhookList = Schema.Struct(listFields(Webhook, "By name.")).annotate({
   identifier: "WebhookList",
   description: "All webhooks."
 })
@@ -136,7 +129,7 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
   .add(showTemplate)
   .add(restoreTemplate)
   .add(
-    HttpApiEndpoint.del("delete", "/api/webhooks/:id")
+    HttpApiEndpoint.delete("delete", "/api/webhooks/:id")
       .setPath(webhookPath)
       .setHeaders(IfMatch)
       .addSuccess(noContent("The webhook was deleted."))

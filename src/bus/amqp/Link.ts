@@ -1,5 +1,5 @@
 /** A connection that reconnects, with a setup for each new connection; or channels of one, which they do alone, too. */
-import { Cause, Deferred, Effect, Random, type Scope } from "effect"
+import { Cause, Clock, Deferred, Effect, Latch, Random, type Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import { rememberingInterruption } from "../../runtime/Interruption.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
@@ -41,14 +41,14 @@ export const make = <A>(options: {
 }): Effect.Effect<Link<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { broker, heartbeat, name, use, within } = options
-    const clock = yield* Effect.clock
+    const clock = yield* Clock.Clock
     let current: { readonly connection: Connection; readonly value: A } | undefined
     let failure = "not connected yet"
     let attempt = 0
     // Logs only the loss and the return of the connection, not the attempts between.
     let lossLogged = false
     // Closed until the first attempt at the start or after a loss has ended.
-    const decided = Effect.unsafeMakeLatch()
+    const decided = Latch.makeUnsafe()
 
     /** Returns whether there was a connection. */
     const once = Effect.gen(function* () {
@@ -57,7 +57,7 @@ export const make = <A>(options: {
         : Effect.flatMap(within.get, ({ connection }) => partOf(connection))
       const value = yield* use(connection)
       current = { connection, value }
-      decided.unsafeOpen()
+      decided.openUnsafe()
       if (within === undefined) {
         yield* broker.connected
         yield* Effect.logInfo(`broker connection ${name}: connected to ${broker.address}`)
@@ -66,16 +66,16 @@ export const make = <A>(options: {
       const since = stopwatch(clock)
       failure = yield* Deferred.await(connection.lost)
       current = undefined
-      decided.unsafeClose()
+      decided.closeUnsafe()
       if (stopwatch(clock) - since > lasting) attempt = 0
       return true
     }).pipe(
       Effect.scoped,
-      Effect.catchAllCause((cause) =>
+      Effect.catchCause((cause) =>
         Effect.sync(() => {
           const error = Cause.squash(cause)
           failure = error instanceof Unavailable ? error.detail : String(error)
-          decided.unsafeOpen()
+          decided.openUnsafe()
           return false
         })
       ),

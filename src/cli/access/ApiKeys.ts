@@ -1,5 +1,5 @@
-import { Args, Command, Options } from "@effect/cli"
 import { DateTime, Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { Access } from "../../api/access/Access.ts"
 import { ApiKeyList, ApiKeyWithSecret } from "../../api/access/ApiKeys.ts"
 import { type ApiKey, ApiKeyDraft, Role } from "../../domain/access/ApiKey.ts"
@@ -24,7 +24,7 @@ const limitsOf = ({ teams, webhooks }: Limits): string =>
 const endOf = ({ expires_at, revoked_at }: ApiKey, now: DateTime.Utc): string => {
   if (revoked_at !== undefined) return `revoked ${time(revoked_at)}`
   if (expires_at === undefined) return "never"
-  return `${DateTime.lessThanOrEqualTo(expires_at, now) ? "expired " : ""}${time(expires_at)}`
+  return `${DateTime.isLessThanOrEqualTo(expires_at, now) ? "expired " : ""}${time(expires_at)}`
 }
 
 const list = Command.make("list", adminOptions, (options) =>
@@ -46,41 +46,41 @@ const list = Command.make("list", adminOptions, (options) =>
   })
 ).pipe(Command.withDescription("List the API keys"))
 
-const name = Options.text("name").pipe(
-  Options.withDescription("Who or what uses the key"),
-  Options.mapTryCatch(...validated("--name", ApiKeyDraft.fields.name))
+const name = Flag.String("name").pipe(
+  Flag.withDescription("Who or what uses the key"),
+  Flag.mapTryCatch(...validated("--name", ApiKeyDraft.fields.name))
 )
 
-const role = Options.text("role").pipe(
-  Options.withDescription(roleNames.map((each) => `${each}: ${roles[each].description}`).join("; ")),
-  Options.mapTryCatch(
+const role = Flag.String("role").pipe(
+  Flag.withDescription(roleNames.map((each) => `${each}: ${roles[each].description}`).join("; ")),
+  Flag.mapTryCatch(
     ...validated(
       "--role",
-      Role.annotations({ message: () => ({ message: `must be one of ${roleNames.join(", ")}`, override: true }) })
+      Role.annotate({ message: () => ({ message: `must be one of ${roleNames.join(", ")}`, override: true }) })
     )
   )
 )
 
-const teams = Options.text("teams").pipe(
-  Options.withPseudoName("names"),
-  Options.withDescription("Limit the key to these teams, separated by commas; default: all teams"),
-  Options.mapTryCatch(
+const teams = Flag.String("teams").pipe(
+  Flag.withMetavar("names"),
+  Flag.withDescription("Limit the key to these teams, separated by commas; default: all teams"),
+  Flag.mapTryCatch(
     ...validated("--teams", Schema.compose(Schema.split(","), Schema.NonEmptyArray(TeamName), { strict: false }))
   ),
-  Options.optional
+  Flag.optional
 )
 
-const webhooks = Options.text("webhook").pipe(
-  Options.withPseudoName("webhook"),
-  Options.withDescription("Limit the key to this webhook, by ID or name; only for the role caller; repeatable"),
-  Options.repeated
+const webhooks = Flag.String("webhook").pipe(
+  Flag.withMetavar("webhook"),
+  Flag.withDescription("Limit the key to this webhook, by ID or name; only for the role caller; repeatable"),
+  Flag.repeated
 )
 
-const expires = Options.text("expires").pipe(
-  Options.withPseudoName("time"),
-  Options.withDescription("When the key stops working, such as 2026-12-31; default: never"),
-  Options.mapTryCatch(...validated("--expires", Time)),
-  Options.optional
+const expires = Flag.String("expires").pipe(
+  Flag.withMetavar("time"),
+  Flag.withDescription("When the key stops working, such as 2026-12-31; default: never"),
+  Flag.mapTryCatch(...validated("--expires", Time)),
+  Flag.optional
 )
 
 const create = Command.make("create", { name, role, teams, webhooks, expires, ...adminOptions }, (options) =>
@@ -114,7 +114,7 @@ const create = Command.make("create", { name, role, teams, webhooks, expires, ..
   )
 )
 
-const id = Args.text({ name: "key-id" }).pipe(Args.withDescription("The key's id, as `key list` shows it"))
+const id = Argument.String({ name: "key-id" }).pipe(Argument.withDescription("The key's id, as `key list` shows it"))
 
 const revoke = Command.make("revoke", { id, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {

@@ -1,5 +1,5 @@
-import { Args, Command, Options } from "@effect/cli"
 import { Effect } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { LeaderKeyList, LeaderKeyWithSecret } from "../../api/access/LeaderKeys.ts"
 import { LeaderKeyDraft } from "../../domain/access/LeaderKey.ts"
 import type { Group } from "../Commands.ts"
@@ -31,9 +31,9 @@ const list = Command.make("list", { team, ...adminOptions }, (options) =>
   })
 ).pipe(Command.withDescription("List a team's leader keys"))
 
-const name = Options.text("name").pipe(
-  Options.withDescription("Where the key is used, for people"),
-  Options.mapTryCatch(...validated("--name", LeaderKeyDraft.fields.name))
+const name = Flag.String("name").pipe(
+  Flag.withDescription("Where the key is used, for people"),
+  Flag.mapTryCatch(...validated("--name", LeaderKeyDraft.fields.name))
 )
 
 const create = Command.make("create", { team, name, ...adminOptions }, (options) =>
@@ -54,7 +54,7 @@ const create = Command.make("create", { team, name, ...adminOptions }, (options)
   )
 )
 
-const id = Args.text({ name: "key-id" }).pipe(Args.withDescription("The key's id, as `team leader-key list` shows it"))
+const id = Argument.String({ name: "key-id" }).pipe(Argument.withDescription("The key's id, as `team leader-key list` shows it"))
 
 const revoke = Command.make("revoke", { team, id, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {

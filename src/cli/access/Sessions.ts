@@ -1,5 +1,5 @@
-import { Args, Command } from "@effect/cli"
 import { Effect } from "effect"
+import { Argument, Command } from "effect/cli"
 import { SessionList } from "../../api/access/Sessions.ts"
 import type { Group } from "../Commands.ts"
 import { confirm, yes } from "../Confirm.ts"
@@ -27,7 +27,7 @@ const list = Command.make("list", adminOptions, (options) =>
   })
 ).pipe(Command.withDescription("List browsers that are signed in to the web UI, and access tokens of AI assistants"))
 
-const id = Args.text({ name: "session-id" }).pipe(Args.withDescription("The session's id, as `session list` shows it"))
+const id = Argument.String({ name: "session-id" }).pipe(Argument.withDescription("The session's id, as `session list` shows it"))
 
 const end = Command.make("end", { id, ...adminOptions }, (options) =>
   Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /** What is wrong now, and when alerts begin. */
-import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { Alert, AlertState, describeAlert } from "../../domain/alert/Alert.ts"
 import { type AlertCondition, alertConditionNames, conditionOf } from "../../domain/alert/AlertCondition.ts"
 import { AlertRule } from "../../domain/alert/AlertRule.ts"
@@ -44,37 +44,37 @@ const list = Command.make("list", adminOptions, (options) =>
   })
 ).pipe(Command.withDescription("List the rules"))
 
-const conditionName = Schema.Literal(...alertConditionNames).annotations({
+const conditionName = Schema.Literals(alertConditionNames).annotate({
   message: () => ({ message: `takes one of ${alertConditionNames.join(", ")}`, override: true })
 })
 
-const condition = Args.text({ name: "condition" }).pipe(
-  Args.withDescription("What is measured, such as failures_in_a_row"),
-  Args.mapTryCatch(...validated<AlertCondition>("<condition>", conditionName))
+const condition = Argument.String({ name: "condition" }).pipe(
+  Argument.withDescription("What is measured, such as failures_in_a_row"),
+  Argument.mapTryCatch(...validated<AlertCondition>("<condition>", conditionName))
 )
 
-const rule = Args.text({ name: "rule-id" }).pipe(Args.withDescription("The rule's id, as `alert rule list` shows it"))
+const rule = Argument.String({ name: "rule-id" }).pipe(Argument.withDescription("The rule's id, as `alert rule list` shows it"))
 
 const notFound = (id: string) => `No alert rule has the id ${JSON.stringify(id)}; see webhook-trigger alert rule list`
 
-const ids = Schema.compose(Schema.split(","), Schema.Array(DestinationId)).annotations({
+const ids = Schema.compose(Schema.split(","), Schema.Array(DestinationId)).annotate({
   message: () => ({ message: "takes ids of alert destinations, separated by commas", override: true })
 })
 
 const fieldOptions = {
-  threshold: Options.float("threshold").pipe(
-    Options.withDescription("The value at which the alert begins; each condition has a default"),
-    Options.optional
+  threshold: Flag.Float("threshold").pipe(
+    Flag.withDescription("The value at which the alert begins; each condition has a default"),
+    Flag.optional
   ),
-  hours: Options.integer("hours").pipe(
-    Options.withDescription("For failure_rate, latency and cost: how many hours count"),
-    Options.optional
+  hours: Flag.Integer("hours").pipe(
+    Flag.withDescription("For failure_rate, latency and cost: how many hours count"),
+    Flag.optional
   ),
-  destinations: Options.text("destinations").pipe(
-    Options.withPseudoName("ids"),
-    Options.withDescription("The alert destinations that get its alerts, separated by commas (default: all)"),
-    Options.mapTryCatch(...validated<ReadonlyArray<DestinationId>>("--destinations", ids)),
-    Options.optional
+  destinations: Flag.String("destinations").pipe(
+    Flag.withMetavar("ids"),
+    Flag.withDescription("The alert destinations that get its alerts, separated by commas (default: all)"),
+    Flag.mapTryCatch(...validated<ReadonlyArray<DestinationId>>("--destinations", ids)),
+    Flag.optional
   )
 }
 
@@ -84,17 +84,17 @@ const given = ({ destinations, hours, threshold }: Command.Command.ParseConfig<t
   ...(Option.isSome(destinations) && { destination_ids: destinations.value })
 })
 
-const webhook = Options.text("webhook").pipe(
-  Options.withPseudoName("id"),
-  Options.withDescription("Only this webhook"),
-  Options.mapTryCatch(...validated<WebhookId>("--webhook", WebhookId)),
-  Options.optional
+const webhook = Flag.String("webhook").pipe(
+  Flag.withMetavar("id"),
+  Flag.withDescription("Only this webhook"),
+  Flag.mapTryCatch(...validated<WebhookId>("--webhook", WebhookId)),
+  Flag.optional
 )
 
-const team = Options.text("team").pipe(
-  Options.withDescription("Only this team, with its webhooks"),
-  Options.mapTryCatch(...validated<TeamName>("--team", TeamName)),
-  Options.optional
+const team = Flag.String("team").pipe(
+  Flag.withDescription("Only this team, with its webhooks"),
+  Flag.mapTryCatch(...validated<TeamName>("--team", TeamName)),
+  Flag.optional
 )
 
 const add = Command.make("add", { condition, webhook, team, ...fieldOptions, ...adminOptions }, (options) =>
@@ -124,8 +124,8 @@ const edit = Command.make(
   "edit",
   {
     ...{ rule, ...fieldOptions },
-    allDestinations: Options.boolean("all-destinations").pipe(
-      Options.withDescription("Send its alerts to all alert destinations again")
+    allDestinations: Flag.Boolean("all-destinations").pipe(
+      Flag.withDescription("Send its alerts to all alert destinations again")
     ),
     ...adminOptions
   },
@@ -179,9 +179,9 @@ const rules: Group = {
   ]
 }
 
-const state = Options.choice("state", AlertState.literals).pipe(
-  Options.withDescription("Only alerts in this state"),
-  Options.optional
+const state = Flag.Choice("state", AlertState.literals).pipe(
+  Flag.withDescription("Only alerts in this state"),
+  Flag.optional
 )
 
 const listAlerts = Command.make("list", { state, ...adminOptions }, (options) =>

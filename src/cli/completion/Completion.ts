@@ -1,14 +1,14 @@
-import { Args, Command } from "@effect/cli"
+import { Argument, Command } from "effect/cli"
 import type { Group, Leaf } from "../Commands.ts"
 import { about } from "../Help.ts"
 import { print } from "../Output.ts"
 import { type Shell, scripts, shells } from "./Scripts.ts"
 import { placesOf } from "./Tree.ts"
 
-const shell = Args.choice(
+const shell = Argument.Choice(
   shells.map((shell): [string, Shell] => [shell, shell]),
   { name: "shell" }
-).pipe(Args.withDescription(`The shell: ${shells.join(", ")}`))
+).pipe(Argument.withDescription(`The shell: ${shells.join(", ")}`))
 
 /** `tree` has all commands, this one too. `common`: the options that may precede a command's name. */
 export const completion = (tree: () => Group, common: Leaf) =>

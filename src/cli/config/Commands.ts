@@ -1,7 +1,7 @@
 /** Configuration as code. */
 import { writeFileSync } from "node:fs"
-import { Args, Command, Options } from "@effect/cli"
-import { Effect, Either, Option } from "effect"
+import { Effect, Option, Result } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import type { Client } from "../../api/Client.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { confirm, yes } from "../Confirm.ts"
@@ -20,20 +20,20 @@ import { alertsOf, destinationsOf, isForbidden } from "./State.ts"
 import type { PlanOptions } from "./Steps.ts"
 import { type Configuration, collect } from "./Wanted.ts"
 
-const prune = Options.boolean("prune").pipe(
-  Options.withDescription(
+const prune = Flag.Boolean("prune").pipe(
+  Flag.withDescription(
     "Also delete what the lists in the files do not contain, such as webhooks with all their runs"
   )
 )
-const resetSecrets = Options.boolean("reset-secrets").pipe(
-  Options.withDescription("Set all secrets again, even those whose last characters are the same")
+const resetSecrets = Flag.Boolean("reset-secrets").pipe(
+  Flag.withDescription("Set all secrets again, even those whose last characters are the same")
 )
-const tokensOut = Options.text("tokens-out").pipe(
-  Options.withPseudoName("file"),
-  Options.withDescription(
+const tokensOut = Flag.String("tokens-out").pipe(
+  Flag.withMetavar("file"),
+  Flag.withDescription(
     "A new file for new tokens and signing secrets, which only you can read; default: print them"
   ),
-  Options.optional
+  Flag.optional
 )
 
 const noAlerts = ({ detail }: { readonly detail: string }) =>
@@ -54,7 +54,7 @@ const compare = (client: Client, configuration: Configuration, options: PlanOpti
     const hasAlerts = configuration.alertDestinations !== undefined || configuration.alertRules !== undefined
     const alerts = hasAlerts ? yield* Effect.catchIf(alertsOf(client), isForbidden, noAlerts) : undefined
     const state = { teams, webhooks, destinations, alerts }
-    const planned = yield* plan(configuration, state, options).pipe(Either.mapLeft(invalid))
+    const planned = yield* plan(configuration, state, options).pipe(Result.mapError(invalid))
     yield* check(client, planned)
     return planned
   })
@@ -134,14 +134,14 @@ const showSecrets = (json: boolean, secrets: ReadonlyArray<NewSecret>): Effect.E
 const withoutAlerts = ({ detail }: { readonly detail: string }) =>
   Effect.as(printError(`alert_destinations and alert_rules were not exported: ${detail}`), undefined)
 
-const output = Options.text("output").pipe(
-  Options.withPseudoName("file"),
-  Options.withDescription("Write to this file; default: standard output"),
-  Options.optional
+const output = Flag.String("output").pipe(
+  Flag.withMetavar("file"),
+  Flag.withDescription("Write to this file; default: standard output"),
+  Flag.optional
 )
-const named = Args.text({ name: "webhook" }).pipe(
-  Args.withDescription("Only these webhooks and their teams, by ID or name; default: all, including alert rules"),
-  Args.repeated
+const named = Argument.String({ name: "webhook" }).pipe(
+  Argument.withDescription("Only these webhooks and their teams, by ID or name; default: all, including alert rules"),
+  Argument.repeated
 )
 
 const exportAll = Command.make("export", { named, output, ...adminOptions }, (options) =>

@@ -1,5 +1,6 @@
 /** The schema of a configuration file: webhooks, teams, destinations and alert rules, without secrets. */
-import { JSONSchema, Schema, Struct } from "effect"
+import { JSONSchema } from "effect"
+import { Schema, Struct } from "effect"
 import { AlertRuleDraft } from "../../domain/alert/AlertRule.ts"
 import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
 import { TeamDraft } from "../../domain/Team.ts"
@@ -9,15 +10,15 @@ import { didYouMean } from "../ArgumentParser.ts"
 
 const variable = (what: string) =>
   optional(
-    Schema.NonEmptyString.annotations({ description: `The environment variable with ${what}, read by \`apply\`.` })
+    Schema.NonEmptyString.annotate({ description: `The environment variable with ${what}, read by \`apply\`.` })
   )
 const file = (what: string) =>
   optional(
-    Schema.NonEmptyString.annotations({ description: `A file with ${what}; relative to the folder of this file.` })
+    Schema.NonEmptyString.annotate({ description: `A file with ${what}; relative to the folder of this file.` })
   )
 
 const id = optional(
-  Schema.UUID.annotations({ description: "Needed only if the server has several with the same name." })
+  Schema.String.check(Schema.isUUID()).annotate({ description: "Needed only if the server has several with the same name." })
 )
 
 const DestinationEntry = Schema.Struct({
@@ -28,11 +29,11 @@ const DestinationEntry = Schema.Struct({
   token_env: variable("the token"),
   token_file: file("the token"),
   headers_env: optional(
-    Schema.Record({ key: Schema.String, value: Schema.NonEmptyString }).annotations({
+    Schema.Record(Schema.String, Schema.NonEmptyString).annotate({
       description: "Headers to send, each with the environment variable that has its value."
     })
   )
-}).annotations({ identifier: "Destination" })
+}).annotate({ identifier: "Destination" })
 
 const WebhookEntry = Schema.Struct({
   id,
@@ -42,34 +43,34 @@ const WebhookEntry = Schema.Struct({
   secret_env: variable("the secret of the verification"),
   secret_file: file("the secret of the verification"),
   destinations: optional(
-    Schema.Array(DestinationEntry).annotations({ description: "Where the ends of its runs are sent." })
+    Schema.Array(DestinationEntry).annotate({ description: "Where the ends of its runs are sent." })
   )
-}).annotations({ identifier: "Webhook" })
+}).annotate({ identifier: "Webhook" })
 
 const AlertRuleEntry = Schema.Struct({
   ...Struct.omit(AlertRuleDraft.fields, "webhook_id", "destination_ids"),
   webhook: optional(
-    Schema.NonEmptyString.annotations({
+    Schema.NonEmptyString.annotate({
       description: "Limits the rule to this webhook, by name, or by ID if the name is not unique."
     })
   ),
   destinations: optional(
     Schema.Array(Schema.NonEmptyString).pipe(
-      Schema.maxItems(maxDestinations),
-      Schema.annotations({
+      Schema.check(Schema.isMaxLength(maxDestinations)),
+      Schema.annotate({
         description:
           "The alert destinations of its alerts, by description, or by ID if it is absent or not unique. Absent: all."
       })
     )
   )
-}).annotations({ identifier: "AlertRule" })
+}).annotate({ identifier: "AlertRule" })
 
 export const ConfigFile = Schema.Struct({
   teams: optional(Schema.Array(TeamDraft)),
   webhooks: optional(Schema.Array(WebhookEntry)),
-  alert_destinations: optional(Schema.Array(DestinationEntry).annotations({ description: "Where alerts are sent." })),
-  alert_rules: optional(Schema.Array(AlertRuleEntry).annotations({ description: "When alerts begin." }))
-}).annotations({ title: "Configuration of a Webhook Trigger server" })
+  alert_destinations: optional(Schema.Array(DestinationEntry).annotate({ description: "Where alerts are sent." })),
+  alert_rules: optional(Schema.Array(AlertRuleEntry).annotate({ description: "When alerts begin." }))
+}).annotate({ title: "Configuration of a Webhook Trigger server" })
 
 export type ConfigFile = typeof ConfigFile.Type
 export type TeamEntry = typeof TeamDraft.Type

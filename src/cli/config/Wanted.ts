@@ -43,7 +43,7 @@ const webhook = Effect.fnUntraced(function* (entry: WebhookEntry, source: Source
   const template =
     prompt_template_file === undefined
       ? entry.prompt_template
-      : yield* Effect.catchAll(readText(join(folder, prompt_template_file)), (detail) => {
+      : yield* Effect.catch(readText(join(folder, prompt_template_file)), (detail) => {
           faults.push(fault("prompt_template_file", detail))
           return Effect.succeed("")
         })

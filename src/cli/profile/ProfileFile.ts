@@ -1,7 +1,7 @@
 /** The profiles of a user: servers and keys, in a file that only the user can read. */
 import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { Config, Effect, Either, Option, Schema } from "effect"
+import { Config, Effect, Option, Result, Schema } from "effect"
 import { exitCodes, Failure, usage } from "../Failure.ts"
 
 const Profile = Schema.Struct({ url: Schema.NonEmptyString, key: Schema.NonEmptyString })
@@ -10,15 +10,15 @@ export type Profile = typeof Profile.Type
 const Profiles = Schema.Struct({
   /** Used unless another one is named. */
   current: Schema.NullOr(Schema.String),
-  profiles: Schema.Record({ key: Schema.String, value: Profile })
+  profiles: Schema.Record(Schema.String, Profile)
 })
 export type Profiles = typeof Profiles.Type
 
 const none: Profiles = { current: null, profiles: {} }
 
 const folder = Config.all([
-  Config.option(Config.nonEmptyString("XDG_CONFIG_HOME")),
-  Config.option(Config.nonEmptyString("HOME"))
+  Config.option(Config.NonEmptyString("XDG_CONFIG_HOME")),
+  Config.option(Config.NonEmptyString("HOME"))
 ]).pipe(
   Effect.orDie,
   Effect.map(([config, home]) =>
@@ -44,7 +44,7 @@ const faultOf = (path: string): string | undefined => {
   return undefined
 }
 
-const decode = Schema.decodeUnknownEither(Schema.parseJson(Profiles))
+const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Profiles))
 
 export const read: Effect.Effect<Profiles, Failure> = Effect.gen(function* () {
   const found = yield* folder
@@ -58,8 +58,8 @@ export const read: Effect.Effect<Profiles, Failure> = Effect.gen(function* () {
     catch: (error) => cannot(`Cannot read ${path}`, error)
   })
   const decoded = decode(text)
-  return Either.isRight(decoded)
-    ? decoded.right
+  return Result.isSuccess(decoded)
+    ? decoded.success
     : yield* usage(`${path} is not a valid profiles file; delete it and log in again`)
 })
 

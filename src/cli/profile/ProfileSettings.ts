@@ -13,7 +13,7 @@ export interface Given {
 const [urlVariable, keyVariable] = ["WEBHOOK_TRIGGER_URL", "ADMIN_API_KEY"]
 
 const variable = (name: string) =>
-  Effect.map(Effect.orElseSucceed(Config.option(Config.nonEmptyString(name)), Option.none), Option.getOrUndefined)
+  Effect.map(Effect.orElseSucceed(Config.option(Config.NonEmptyString(name)), Option.none), Option.getOrUndefined)
 
 const withoutSlash = (url: string) => url.replace(/\/+$/, "")
 
@@ -41,11 +41,11 @@ export const withProfile =
       const [urlSet, keySet] = [yield* variable(urlVariable), yield* variable(keyVariable)]
       if (named !== undefined) {
         const profile = yield* find(yield* read, named)
-        return yield* Effect.configProviderWith((environment) =>
-          Effect.withConfigProvider(
+        return yield* ConfigProvider.ConfigProvider.use((environment) =>
+          Effect.provideService(
             command,
             // The environment's key may be for another server.
-            ConfigProvider.orElse(settingsOf(profile, url), () => environment)
+            ConfigProvider.ConfigProvider, ConfigProvider.orElse(settingsOf(profile, url), () => environment)
           )
         )
       }
@@ -54,10 +54,10 @@ export const withProfile =
       const name = (yield* variable("WEBHOOK_PROFILE")) ?? profiles.current
       if (name === null) return yield* command
       const profile = yield* find(profiles, name)
-      return yield* Effect.configProviderWith((environment) =>
-        Effect.withConfigProvider(
+      return yield* ConfigProvider.ConfigProvider.use((environment) =>
+        Effect.provideService(
           command,
-          ConfigProvider.orElse(environment, () => settingsOf(profile, url ?? urlSet))
+          ConfigProvider.ConfigProvider, ConfigProvider.orElse(environment, () => settingsOf(profile, url ?? urlSet))
         )
       )
     })

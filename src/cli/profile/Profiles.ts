@@ -2,8 +2,8 @@
 
 import { createInterface } from "node:readline"
 import { Writable } from "node:stream"
-import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Record, Redacted } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import type { Access } from "../../api/access/Access.ts"
 import type { Group } from "../Commands.ts"
 import { call, json, parseKey, profileName, url } from "../Connection.ts"
@@ -15,11 +15,11 @@ import { read, write } from "./ProfileFile.ts"
 
 const defaultProfile = "default"
 
-const keyFile = Options.text("key-file").pipe(
-  Options.withPseudoName("file"),
-  Options.withDescription("A file with the key; `-` reads it from standard input. Default: ask on the terminal"),
-  Options.mapEffect(fileOf("key-file", readText)),
-  Options.optional
+const keyFile = Flag.String("key-file").pipe(
+  Flag.withMetavar("file"),
+  Flag.withDescription("A file with the key; `-` reads it from standard input. Default: ask on the terminal"),
+  Flag.mapEffect(fileOf("key-file", readText)),
+  Flag.optional
 )
 
 const profile = profileName("The name of the profile; default: default")
@@ -90,7 +90,7 @@ const list = Command.make("list", { json }, (options) =>
   })
 ).pipe(Command.withDescription("List the profiles"))
 
-const named = Args.text({ name: "profile" }).pipe(Args.withDescription("The name of a profile"))
+const named = Argument.String({ name: "profile" }).pipe(Argument.withDescription("The name of a profile"))
 
 const use = Command.make("use", { named }, ({ named }) =>
   Effect.gen(function* () {
@@ -109,7 +109,7 @@ export const profiles: Group = {
 
 /** Reads a line from the terminal without showing it. The question goes to standard error. */
 const hiddenLine = (question: string): Effect.Effect<string> =>
-  Effect.async((resume) => {
+  Effect.callback((resume) => {
     const output = new Writable({ write: (_chunk, _encoding, done) => done() })
     // Node switches the terminal's echo off before it asks.
     const terminal = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 })

@@ -1,5 +1,5 @@
-import { Command } from "@effect/cli"
 import { Effect } from "effect"
+import { Command } from "effect/cli"
 import { Run } from "../../domain/run/Run.ts"
 import { adminOptions, call, show } from "../Connection.ts"
 import { about } from "../Help.ts"

@@ -1,7 +1,7 @@
 /** Follows a run by its events, across lost connections. */
-import * as Sse from "@effect/experimental/Sse"
-import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
-import { Data, Duration, Effect, Either, Schedule, Schema, Stream } from "effect"
+import { Data, Duration, Effect, Result, Schedule, Schema, Stream } from "effect"
+import { Sse } from "effect/encoding"
+import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { eventStream } from "../../api/run/EventStream.ts"
 import { type RunEvent, runEvents } from "../../api/run/RunEvents.ts"
 import { type FinalStatus, finalStatuses } from "../../domain/run/RunStatus.ts"
@@ -53,8 +53,8 @@ interface Received {
 /** Other events are ignored: a later version may send more. */
 const decode = ({ data, event, id }: Sse.Event): ReadonlyArray<Received> => {
   if (!isKnown(event)) return []
-  const decoded = Schema.decodeUnknownEither(Schema.parseJson(runEvents[event] as Schema.Schema<any>))(data)
-  return Either.isRight(decoded) ? [{ id, event: { event, data: decoded.right } as RunEvent }] : []
+  const decoded = Schema.decodeUnknownResult(Schema.fromJsonString(runEvents[event] as Schema.Codec<any>))(data)
+  return Result.isSuccess(decoded) ? [{ id, event: { event, data: decoded.success } as RunEvent }] : []
 }
 
 const eventsOf = (response: HttpClientResponse.HttpClientResponse): Stream.Stream<Received, Lost> =>
@@ -65,7 +65,7 @@ const eventsOf = (response: HttpClientResponse.HttpClientResponse): Stream.Strea
     })
     return response.stream.pipe(
       Stream.mapError(() => new Lost()),
-      Stream.timeoutFail(() => new Lost(), silence),
+      Stream.timeoutOrElse(() => new Lost(), silence),
       Stream.decodeText(),
       Stream.mapConcat((text) => {
         parser.feed(text)
@@ -80,7 +80,7 @@ const isEnd = (event: RunEvent): event is Ended => (finalStatuses as ReadonlyArr
 
 /** Requests the events; a refusal is a `Failure`. */
 export const open = ({ events, notFound, url }: Source, run_id: string) =>
-  Effect.catchAll(connect(events(run_id)), (error) => Effect.flatMap(fromClient(url, notFound)(error), Effect.fail))
+  Effect.catch(connect(events(run_id)), (error) => Effect.flatMap(fromClient(url, notFound)(error), Effect.fail))
 
 const connect = (request: HttpClientRequest.HttpClientRequest) =>
   Effect.flatMap(HttpClient.HttpClient, (client) => HttpClient.filterStatusOk(client).execute(acceptEvents(request)))
@@ -120,7 +120,7 @@ export const untilEnd = Effect.fn("Cli.untilEnd")(function* (
     return connect(lastId === undefined ? request : HttpClientRequest.setHeader(request, "last-event-id", lastId))
   }).pipe(
     Effect.retry({ while: isTransient, schedule: Schedule.upTo(Schedule.spaced(interval), patience) }),
-    Effect.catchAll((error) =>
+    Effect.catch((error) =>
       isTransient(error)
         ? Effect.fail(givenUp(run_id))
         : Effect.flatMap(fromClient(source.url, source.notFound)(error), Effect.fail)

@@ -1,5 +1,5 @@
-import { Options } from "@effect/cli"
 import { Effect } from "effect"
+import { Flag } from "effect/cli"
 import { hasProperty } from "effect/Predicate"
 import type { QueueCancelled } from "../../api/run/Runs.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
@@ -7,7 +7,7 @@ import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { plural } from "../Output.ts"
 
-export const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
+export const wait = Flag.Boolean("wait").pipe(Flag.withDescription("Wait for the answer and print it"))
 
 type Counts = typeof QueueCancelled.Type
 

@@ -1,6 +1,6 @@
 /** `run replay`, and the shared parts of `webhook replay` and `team replay`. */
-import { Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
 import type { Client } from "../../api/Client.ts"
 import { MessageText } from "../../api/run/Messages.ts"
 import { Replayed, type ReplayManyBody } from "../../api/run/Replays.ts"
@@ -18,13 +18,13 @@ import { failUnsuccessful, wait } from "./Outcome.ts"
 import { findRun, runArgument, runNotFound } from "./RunRef.ts"
 import { variableOptions, variablesOf } from "./Variables.ts"
 
-const samePrompt = Options.boolean("same-prompt").pipe(
-  Options.withDescription("Send the same prompt instead of rendering the current template")
+const samePrompt = Flag.Boolean("same-prompt").pipe(
+  Flag.withDescription("Send the same prompt instead of rendering the current template")
 )
 
-const key = Options.text("key").pipe(
-  Options.withDescription("An idempotency key: within 24 hours, commands with the same key replay each run only once"),
-  Options.optional
+const key = Flag.String("key").pipe(
+  Flag.withDescription("An idempotency key: within 24 hours, commands with the same key replay each run only once"),
+  Flag.optional
 )
 
 const headersOf = (key: Option.Option<string>) =>
@@ -34,23 +34,23 @@ const headersOf = (key: Option.Option<string>) =>
   })
 
 const states = finalStatuses.join(", ")
-const endedStatus = Schema.Literal(...finalStatuses).annotations({
+const endedStatus = Schema.Literals(finalStatuses).annotate({
   message: () => ({ message: `must be one of ${states}`, override: true })
 })
 const [decodeStatus, statusFault] = validated("--status", endedStatus)
-const status = Options.text("status").pipe(
-  Options.withPseudoName("state"),
-  Options.withDescription(`Only runs with this status: ${states}; may be repeated; default: error and timeout`),
-  Options.repeated,
-  Options.mapTryCatch((texts) => texts.map((text) => decodeStatus(text)), statusFault)
+const status = Flag.String("status").pipe(
+  Flag.withMetavar("state"),
+  Flag.withDescription(`Only runs with this status: ${states}; may be repeated; default: error and timeout`),
+  Flag.repeated,
+  Flag.mapTryCatch((texts) => texts.map((text) => decodeStatus(text)), statusFault)
 )
 
 const timeOption = (name: "from" | "to", description: string) =>
-  Options.text(name).pipe(
-    Options.withPseudoName("time"),
-    Options.withDescription(description),
-    Options.mapTryCatch(...validated(`--${name}`, time("A time."))),
-    Options.optional
+  Flag.String(name).pipe(
+    Flag.withMetavar("time"),
+    Flag.withDescription(description),
+    Flag.mapTryCatch(...validated(`--${name}`, time("A time."))),
+    Flag.optional
   )
 
 /** The options of `webhook replay` and `team replay`. */
@@ -110,19 +110,19 @@ export const replayMatching = (
 export const showReplayed = (options: Connection, replayed: typeof Replayed.Type) =>
   show(options, Replayed, replayed, replayedText)
 
-const message = Options.text("message").pipe(
-  Options.withPseudoName("text"),
-  Options.withDescription("A new text, for a chat message"),
-  Options.mapTryCatch(...validated("--message", MessageText)),
-  Options.optional
+const message = Flag.String("message").pipe(
+  Flag.withMetavar("text"),
+  Flag.withDescription("A new text, for a chat message"),
+  Flag.mapTryCatch(...validated("--message", MessageText)),
+  Flag.optional
 )
 
 const [decodeThread, threadFault] = validated("--thread", ThreadKey)
-const thread = Options.text("thread").pipe(
-  Options.withPseudoName("key"),
-  Options.withDescription("The key of another thread, or an empty text for none; default: the run's thread"),
-  Options.mapTryCatch((key) => (key === "" ? null : decodeThread(key)), threadFault),
-  Options.optional
+const thread = Flag.String("thread").pipe(
+  Flag.withMetavar("key"),
+  Flag.withDescription("The key of another thread, or an empty text for none; default: the run's thread"),
+  Flag.mapTryCatch((key) => (key === "" ? null : decodeThread(key)), threadFault),
+  Flag.optional
 )
 
 export const replayOne = Command.make(
@@ -154,11 +154,11 @@ export const replayOne = Command.make(
                 ...(Option.isSome(options.thread) && { thread: options.thread.value })
               }
             })
-            return yield* Effect.catchAll(replaying, failUnsuccessful)
+            return yield* Effect.catch(replaying, failUnsuccessful)
           }),
         runNotFound(options.id)
       )
-      yield* show(options, Schema.Union(Accepted, Answered), answer, (answer) =>
+      yield* show(options, Schema.Union([Accepted, Answered]), answer, (answer) =>
         answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
       )
     })

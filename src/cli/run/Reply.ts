@@ -1,5 +1,5 @@
-import { Args, Command } from "@effect/cli"
 import { Effect, Schema } from "effect"
+import { Argument, Command } from "effect/cli"
 import { MessageAccepted, MessageAnswered, Reply } from "../../api/run/Messages.ts"
 import { adminOptions, call, show } from "../Connection.ts"
 import { about } from "../Help.ts"
@@ -9,9 +9,9 @@ import { failUnsuccessful, wait } from "./Outcome.ts"
 import { sayHowToReply } from "./Question.ts"
 import { findRun, runArgument } from "./RunRef.ts"
 
-const text = Args.text({ name: "text" }).pipe(
-  Args.withDescription("The message to the run's agent"),
-  Args.mapTryCatch(...validated("<text>", Reply.fields.message))
+const text = Argument.String({ name: "text" }).pipe(
+  Argument.withDescription("The message to the run's agent"),
+  Argument.mapTryCatch(...validated("<text>", Reply.fields.message))
 )
 
 export const reply = Command.make("reply", { id: runArgument, text, wait, ...adminOptions }, (options) =>
@@ -27,11 +27,11 @@ export const reply = Command.make("reply", { id: runArgument, text, wait, ...adm
               headers: {},
               payload: { message: options.text }
             })
-            .pipe(Effect.catchAll(failUnsuccessful))
+            .pipe(Effect.catch(failUnsuccessful))
         ),
       `No run has the id ${JSON.stringify(options.id)}, or its team was deleted; see webhook-trigger run list`
     )
-    yield* show(options, Schema.Union(MessageAccepted, MessageAnswered), sent, (sent) =>
+    yield* show(options, Schema.Union([MessageAccepted, MessageAnswered]), sent, (sent) =>
       sent.status === "accepted" ? acceptedText(sent.message_id) : answerText(sent.response)
     )
     if (sent.status === "success" && !options.json) yield* sayHowToReply({ run_id: sent.message_id, asks: sent.asks })

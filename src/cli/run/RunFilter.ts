@@ -1,5 +1,5 @@
-import { Options } from "@effect/cli"
 import { Option, Schema } from "effect"
+import { Flag } from "effect/cli"
 import { maxSearchLength } from "../../api/run/RunPage.ts"
 import { ThreadId } from "../../domain/Id.ts"
 import { RunMode, RunStatus } from "../../domain/run/Run.ts"
@@ -7,18 +7,18 @@ import { RunSource } from "../../domain/run/RunSource.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { Time, validated } from "../Validated.ts"
 
-const wrong = <A, I>(schema: Schema.Schema<A, I>, message: string) =>
-  schema.annotations({ message: () => ({ message, override: true }) })
+const wrong = <A, I>(schema: Schema.Codec<A, I>, message: string) =>
+  schema.annotate({ message: () => ({ message, override: true }) })
 
-const optional = <A>(name: string, pseudoName: string, about: string, schema: Schema.Schema<A, any>) =>
-  Options.text(name).pipe(
-    Options.withPseudoName(pseudoName),
-    Options.withDescription(about),
-    Options.mapTryCatch(...validated(`--${name}`, schema)),
-    Options.optional
+const optional = <A>(name: string, pseudoName: string, about: string, schema: Schema.Codec<A, any>) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar(pseudoName),
+    Flag.withDescription(about),
+    Flag.mapTryCatch(...validated(`--${name}`, schema)),
+    Flag.optional
   )
 
-const oneOf = <A extends string>(of: { readonly literals: ReadonlyArray<A> } & Schema.Schema<A>) =>
+const oneOf = <A extends string>(of: { readonly literals: ReadonlyArray<A> } & Schema.Codec<A>) =>
   wrong(of, `must be one of ${of.literals.join(", ")}`)
 
 const states = RunStatus.literals.join(", ")
@@ -28,7 +28,7 @@ const Statuses = wrong(
 )
 
 /** The API uses milliseconds instead. */
-const Seconds = wrong(Schema.NumberFromString.pipe(Schema.between(0, 1e9)), "must be a number of seconds")
+const Seconds = wrong(Schema.NumberFromString.pipe(Schema.check(Schema.isBetween({ minimum: 0, maximum: 1e9 }))), "must be a number of seconds")
 
 export const filterOptions = {
   status: optional("status", "states", `Only runs with these statuses, separated by commas: ${states}`, Statuses),
@@ -36,8 +36,8 @@ export const filterOptions = {
   thread: optional("thread", "id", "Only runs of this thread", wrong(ThreadId, "must be a thread's id")),
   source: optional("source", "source", "Only webhook runs (webhook), or only chat messages (chat)", oneOf(RunSource)),
   mode: optional("mode", "mode", "Only synchronous runs (wait), or only asynchronous ones (async)", oneOf(RunMode)),
-  asks: Options.boolean("asks").pipe(
-    Options.withDescription(
+  asks: Flag.Boolean("asks").pipe(
+    Flag.withDescription(
       "Only runs that wait for approval, or whose agent asks a question that nobody has replied to"
     )
   ),
@@ -55,13 +55,13 @@ export const filterOptions = {
     "text",
     "Only runs with this text in their values, prompt, answer or error, or the run with this id",
     wrong(
-      Schema.String.pipe(Schema.minLength(1), Schema.maxLength(maxSearchLength)),
+      Schema.String.pipe(Schema.check(Schema.isMinLength(1)), Schema.check(Schema.isMaxLength(maxSearchLength))),
       `must be 1 to ${maxSearchLength} characters`
     )
   )
 }
 
-type ValueOf<O> = O extends Options.Options<infer A> ? A : never
+type ValueOf<O> = O extends Flag.Options<infer A> ? A : never
 
 type Filter = { readonly [Name in keyof typeof filterOptions]: ValueOf<(typeof filterOptions)[Name]> }
 

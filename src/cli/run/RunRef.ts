@@ -1,6 +1,6 @@
 /** A run on the command line: its ID, the beginning or end of one, or `last`. */
-import { Args } from "@effect/cli"
 import { Effect, Schema } from "effect"
+import { Argument } from "effect/cli"
 import type { Client } from "../../api/Client.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { RunId } from "../../domain/Id.ts"
@@ -9,8 +9,8 @@ import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 import { shortIdLength, time } from "../Output.ts"
 
-export const runArgument = Args.text({ name: "run-id" }).pipe(
-  Args.withDescription("The run's ID, the beginning or end of one, or `last` for the newest run")
+export const runArgument = Argument.String({ name: "run-id" }).pipe(
+  Argument.withDescription("The run's ID, the beginning or end of one, or `last` for the newest run")
 )
 
 export const runNotFound = (ref: string) => `No run has the id ${JSON.stringify(ref)}; see webhook-trigger run list`

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
-import { Args, Command, Options } from "@effect/cli"
-import { HttpClientRequest } from "@effect/platform"
 import { Array, Effect, Option, Schedule, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { HttpClientRequest } from "effect/http"
 import { runExports } from "../../api/ExportPaths.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { RunFilterParameters, RunPage } from "../../api/run/RunPage.ts"
@@ -31,7 +31,7 @@ import { filterOptions, parametersOf } from "./RunFilter.ts"
 import { findRun, runArgument, runNotFound } from "./RunRef.ts"
 import { describeRun, fileTable, runTable, stepTable } from "./RunText.ts"
 
-const webhook = Args.optional(webhookArgument)
+const webhook = Argument.optional(webhookArgument)
 
 /** The id of the given webhook, if any. */
 const idOf = (options: Connection & { readonly webhook: Option.Option<string> }) =>
@@ -39,15 +39,15 @@ const idOf = (options: Connection & { readonly webhook: Option.Option<string> })
     ? callOnWebhook({ ...options, webhook: options.webhook.value }, (_, { id }) => Effect.succeed(id))
     : Effect.succeed(undefined)
 
-const limit = Options.text("limit").pipe(
-  Options.withPseudoName("count"),
-  Options.withDescription(`Runs per page, ${pageSize.minimum} to ${pageSize.maximum}; default: ${pageSize.default}`),
-  Options.mapTryCatch(...validated("--limit", wholeNumber(pageSize.minimum, pageSize.maximum))),
-  Options.withDefault(pageSize.default)
+const limit = Flag.String("limit").pipe(
+  Flag.withMetavar("count"),
+  Flag.withDescription(`Runs per page, ${pageSize.minimum} to ${pageSize.maximum}; default: ${pageSize.default}`),
+  Flag.mapTryCatch(...validated("--limit", wholeNumber(pageSize.minimum, pageSize.maximum))),
+  Flag.withDefault(pageSize.default)
 )
-const cursor = Options.text("cursor").pipe(
-  Options.withDescription("The previous page's `next_cursor`"),
-  Options.optional
+const cursor = Flag.String("cursor").pipe(
+  Flag.withDescription("The previous page's `next_cursor`"),
+  Flag.optional
 )
 
 const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ...adminOptions }, (options) =>
@@ -102,16 +102,16 @@ const list = Command.make("list", { webhook, ...filterOptions, limit, cursor, ..
   )
 )
 
-const untilEnded = Options.boolean("wait").pipe(Options.withDescription("Wait until the run has ended"))
+const untilEnded = Flag.Boolean("wait").pipe(Flag.withDescription("Wait until the run has ended"))
 
 /** Asks often at first, as many runs are short. */
-const intervals: Schedule.Schedule<unknown, ShownRun> = Schedule.union(
+const intervals: Schedule.Schedule<unknown, ShownRun> = Schedule.min(
   Schedule.exponential("100 millis", 1.5),
   Schedule.spaced("2 seconds")
 )
 
-const withSteps = Options.boolean("steps").pipe(
-  Options.withDescription("Show what the agent did, step by step, instead of the run")
+const withSteps = Flag.Boolean("steps").pipe(
+  Flag.withDescription("Show what the agent did, step by step, instead of the run")
 )
 
 const showOne = Command.make("show", { id: runArgument, untilEnded, withSteps, ...adminOptions }, (options) =>
@@ -144,10 +144,10 @@ const showOne = Command.make("show", { id: runArgument, untilEnded, withSteps, .
   )
 )
 
-const save = Options.text("save").pipe(
-  Options.withPseudoName("folder"),
-  Options.withDescription("Save them in the folders in and out of this folder"),
-  Options.optional
+const save = Flag.String("save").pipe(
+  Flag.withMetavar("folder"),
+  Flag.withDescription("Save them in the folders in and out of this folder"),
+  Flag.optional
 )
 
 const saveFile = (folder: string, { id, name }: RunFile, bytes: Uint8Array) =>
@@ -191,7 +191,7 @@ const files = Command.make("files", { id: runArgument, save, ...adminOptions }, 
   )
 )
 
-const ids = Args.atLeast(runArgument, 1)
+const ids = Argument.atLeast(runArgument, 1)
 
 const cancelOne = Effect.fnUntraced(function* (options: Connection, ref: string) {
   const run = yield* call(
@@ -259,13 +259,13 @@ const cancel = Command.make("cancel", { ids, ...adminOptions }, (options) => {
   )
 )
 
-const format = Options.choiceWithValue("format", [
+const format = Flag.choiceWithValue("format", [
   ["csv", runExports.csv],
   ["jsonl", runExports.jsonl]
 ]).pipe(
-  Options.withPseudoName("format"),
-  Options.withDescription("csv, or jsonl (one JSON object per line); default: jsonl"),
-  Options.withDefault(runExports.jsonl)
+  Flag.withMetavar("format"),
+  Flag.withDescription("csv, or jsonl (one JSON object per line); default: jsonl"),
+  Flag.withDefault(runExports.jsonl)
 )
 const { json: _, ...connectionOptions } = adminOptions
 

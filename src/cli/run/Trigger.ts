@@ -1,6 +1,7 @@
-import { Args, Command, Options } from "@effect/cli"
-import { HttpClient, type HttpClientError, HttpClientRequest, HttpClientResponse } from "@effect/platform"
-import { Config, Effect, Option, type ParseResult, Redacted, Schema } from "effect"
+import { Config, Effect, Option, Redacted, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { HttpClient, type HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
+import { type ParseResult } from "effect"
 import { hasProperty } from "effect/Predicate"
 import { Accepted, Cancelled, Failed, Ignored, Answered as Success, TimedOut } from "../../api/run/RunAnswers.ts"
 import type { RunEvent } from "../../api/run/RunEvents.ts"
@@ -15,12 +16,12 @@ import { failUnsuccessful, wait } from "./Outcome.ts"
 import { sayHowToReply } from "./Question.ts"
 import { inputOf, inputOptions, needsPayload, needsVariables, type TriggerInput } from "./TriggerInput.ts"
 
-const target = Args.redacted({ name: "token-or-url" }).pipe(
-  Args.withDescription(
+const target = Argument.Redacted({ name: "token-or-url" }).pipe(
+  Argument.withDescription(
     "The trigger URL or only the token; prefer WEBHOOK_TOKEN, which is not visible in process lists"
   ),
   // A missing token is reported like a malformed one.
-  Args.withFallbackConfig(Config.redacted(Config.withDefault(Config.string("WEBHOOK_TOKEN"), "")))
+  Argument.withFallbackConfig(Config.Redacted(Config.withDefault(Config.String("WEBHOOK_TOKEN"), "")))
 )
 
 const path = `${triggerPath}/`
@@ -60,7 +61,7 @@ const requestTo = (address: string, input: TriggerInput, waits: boolean, callbac
   )
 }
 
-const Answer = Schema.Union(Accepted, Success, Ignored, Cancelled)
+const Answer = Schema.Union([Accepted, Success, Ignored, Cancelled])
 
 /** What became of a request to start a run. */
 export const showAnswer = (connection: Connection, answer: typeof Answer.Type) =>
@@ -70,8 +71,8 @@ export const showAnswer = (connection: Connection, answer: typeof Answer.Type) =
     if (answer.status === "cancelled")
       return `Cancelled ${plural(answer.run_ids.length, "run")}: the request passes the filter cancel_if.${answer.run_ids.map((id) => `\n${id}`).join("")}`
     return answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
-  }).pipe(Effect.zipLeft(answer.status === "success" && !connection.json ? sayHowToReply(answer) : Effect.void))
-const Unsuccessful = Schema.Union(TimedOut, Failed)
+  }).pipe(Effect.tap(answer.status === "success" && !connection.json ? sayHowToReply(answer) : Effect.void))
+const Unsuccessful = Schema.Union([TimedOut, Failed])
 
 /** Whether the response is plain text, such as the reply to a chat command. */
 const isText = ({ headers }: HttpClientResponse.HttpClientResponse) => headers["content-type"]?.startsWith("text/plain")
@@ -124,7 +125,7 @@ const send = <A, E, R>(
   handle: (response: HttpClientResponse.HttpClientResponse) => Effect.Effect<A, E, R>
 ) =>
   Effect.flatMap(HttpClient.HttpClient, (client) => Effect.flatMap(client.execute(request), handle)).pipe(
-    Effect.catchAll((error) =>
+    Effect.catch((error) =>
       Effect.flatMap(fromClient(url, noWebhook(url))(error), (failure) => Effect.fail(withHint(failure, input)))
     )
   )
@@ -165,16 +166,16 @@ const followOr = (connection: Connection, token: string) => (response: HttpClien
   return Effect.as(Follow.follow(sourceOf(connection, token), runOf(response), response), Option.none())
 }
 
-const stream = Options.boolean("stream").pipe(
-  Options.withDescription("Wait for the answer and print it as the agent writes it")
+const stream = Flag.Boolean("stream").pipe(
+  Flag.withDescription("Wait for the answer and print it as the agent writes it")
 )
 
-const callback = Options.text("callback-url").pipe(
-  Options.withPseudoName("url"),
-  Options.withDescription(
+const callback = Flag.String("callback-url").pipe(
+  Flag.withMetavar("url"),
+  Flag.withDescription(
     "URL that receives a signed event when the run ends; the webhook needs a callback destination that allows it"
   ),
-  Options.optional
+  Flag.optional
 )
 
 export const trigger = Command.make(

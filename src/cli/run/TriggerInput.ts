@@ -1,7 +1,6 @@
 /** The input for a webhook's template: variables or a whole request. */
-import { Options } from "@effect/cli"
-import type { FileSystem } from "@effect/platform"
-import { Effect, Either, Option } from "effect"
+import { Effect, type FileSystem, Option, Result } from "effect"
+import { Flag } from "effect/cli"
 import { type IncomingRequest, valuesOf } from "../../domain/request/IncomingRequest.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
@@ -19,21 +18,21 @@ const bytesOf = (given: string) => {
 
 export const inputOptions = {
   ...variableOptions,
-  payload: Options.text("payload").pipe(
-    Options.withPseudoName("json|@file|-"),
-    Options.withDescription("The request's body, for a webhook with input payload: JSON, a file, or standard input"),
-    Options.mapEffect(fileOf("payload", bytesOf)),
-    Options.optional
+  payload: Flag.String("payload").pipe(
+    Flag.withMetavar("json|@file|-"),
+    Flag.withDescription("The request's body, for a webhook with input payload: JSON, a file, or standard input"),
+    Flag.mapEffect(fileOf("payload", bytesOf)),
+    Flag.optional
   ),
-  headers: Options.text("header").pipe(
-    Options.withPseudoName("name:value"),
-    Options.withDescription("With --payload: a header of the request"),
-    Options.repeated
+  headers: Flag.String("header").pipe(
+    Flag.withMetavar("name:value"),
+    Flag.withDescription("With --payload: a header of the request"),
+    Flag.repeated
   ),
-  query: Options.text("query").pipe(
-    Options.withPseudoName("name=value"),
-    Options.withDescription("With --payload: a query parameter of the URL"),
-    Options.repeated
+  query: Flag.String("query").pipe(
+    Flag.withMetavar("name=value"),
+    Flag.withDescription("With --payload: a query parameter of the URL"),
+    Flag.repeated
   )
 }
 
@@ -82,7 +81,7 @@ const searchOf = Effect.fn("Cli.searchOf")(function* (given: ReadonlyArray<strin
 
 /** Parses the request like the server. */
 const readOf = (request: GivenRequest) =>
-  Either.mapLeft(valuesOf(request), ({ detail }) =>
+  Result.mapError(valuesOf(request), ({ detail }) =>
     usage(`--payload: ${detail} Without JSON, add a header such as --header 'content-type: text/plain'`)
   )
 
@@ -109,11 +108,11 @@ export const needsVariables = "it accepts variables (input variables); use --var
 
 /** The input as the management API takes it. */
 export const sampleOf = (given: TriggerInput) =>
-  given._tag === "Request" ? readOf(given.request) : Either.right({ variables: given.variables })
+  given._tag === "Request" ? readOf(given.request) : Result.succeed({ variables: given.variables })
 
 /** The same, if this webhook takes that kind of input. */
 export const sampleFor = ({ input, name }: Pick<Webhook, "input" | "name">, given: TriggerInput) => {
   const mismatch = (why: string) => usage(`the webhook ${JSON.stringify(name)} cannot use this input: ${why}`)
   if ((given._tag === "Request") === (input === "payload")) return sampleOf(given)
-  return Either.left(mismatch(given._tag === "Request" ? needsVariables : needsPayload))
+  return Result.fail(mismatch(given._tag === "Request" ? needsVariables : needsPayload))
 }

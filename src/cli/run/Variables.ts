@@ -1,6 +1,5 @@
-import { Options } from "@effect/cli"
-import type { FileSystem } from "@effect/platform"
-import { Effect } from "effect"
+import { Effect, type FileSystem } from "effect"
+import { Flag } from "effect/cli"
 import * as Json from "../../domain/Json.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import { type Failure, usage } from "../Failure.ts"
@@ -8,15 +7,15 @@ import { readText } from "../Files.ts"
 
 /** `--var name=text` and `--json-var name=json`, both repeatable. */
 export const variableOptions = {
-  text: Options.text("var").pipe(
-    Options.withPseudoName("name=text|@file"),
-    Options.withDescription("A variable with this text, or the text of a file; may be repeated"),
-    Options.repeated
+  text: Flag.String("var").pipe(
+    Flag.withMetavar("name=text|@file"),
+    Flag.withDescription("A variable with this text, or the text of a file; may be repeated"),
+    Flag.repeated
   ),
-  json: Options.text("json-var").pipe(
-    Options.withPseudoName("name=json|@file"),
-    Options.withDescription("A variable with this JSON value, or that of a file; may be repeated"),
-    Options.repeated
+  json: Flag.String("json-var").pipe(
+    Flag.withMetavar("name=json|@file"),
+    Flag.withDescription("A variable with this JSON value, or that of a file; may be repeated"),
+    Flag.repeated
   )
 }
 

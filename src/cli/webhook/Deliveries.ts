@@ -1,6 +1,6 @@
 /** What was sent to the destinations of a webhook or of alerts, and sending it again. */
-import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { DeliveryPage, Resent } from "../../api/delivery/Destinations.ts"
 import { DeliveryStatus, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import { time as timeSchema } from "../../domain/Time.ts"
@@ -9,15 +9,15 @@ import { table, time } from "../Output.ts"
 import { validated } from "../Validated.ts"
 import { callOnOwner, destinationId, type Owner, orNone } from "./DestinationOptions.ts"
 
-const status = Options.choice("status", DeliveryStatus.literals).pipe(
-  Options.withDescription("Only deliveries in this state"),
-  Options.optional
+const status = Flag.Choice("status", DeliveryStatus.literals).pipe(
+  Flag.withDescription("Only deliveries in this state"),
+  Flag.optional
 )
 
-const ofDestination = Options.text("destination").pipe(
-  Options.withPseudoName("id"),
-  Options.withDescription("Only deliveries to this destination"),
-  Options.optional
+const ofDestination = Flag.String("destination").pipe(
+  Flag.withMetavar("id"),
+  Flag.withDescription("Only deliveries to this destination"),
+  Flag.optional
 )
 
 const deliveries = ({ webhook }: Owner) =>
@@ -51,8 +51,8 @@ const deliveries = ({ webhook }: Owner) =>
   ).pipe(Command.withDescription("List the newest 100 deliveries"))
 
 const deliveryId = ({ command }: Owner) =>
-  Args.text({ name: "delivery-id" }).pipe(
-    Args.withDescription(`The delivery's id, as \`${command} deliveries\` shows it`)
+  Argument.String({ name: "delivery-id" }).pipe(
+    Argument.withDescription(`The delivery's id, as \`${command} deliveries\` shows it`)
   )
 
 const resend = (owner: Owner) =>
@@ -69,10 +69,10 @@ const resend = (owner: Owner) =>
     })
   ).pipe(Command.withDescription("Send a delivery again, under the same id"))
 
-const since = Options.text("since").pipe(
-  Options.withPseudoName("time"),
-  Options.withDescription("Only deliveries that failed at or after this time, such as 2026-01-02T00:00:00Z"),
-  Options.mapTryCatch(...validated("--since", timeSchema("")))
+const since = Flag.String("since").pipe(
+  Flag.withMetavar("time"),
+  Flag.withDescription("Only deliveries that failed at or after this time, such as 2026-01-02T00:00:00Z"),
+  Flag.mapTryCatch(...validated("--since", timeSchema("")))
 )
 
 const resendFailed = (owner: Owner) =>

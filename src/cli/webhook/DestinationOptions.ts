@@ -1,6 +1,6 @@
 /** Whose destination is meant, which one, and its fields. */
-import { Args, type Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
+import { Argument, type Command, Flag } from "effect/cli"
 import type { Client } from "../../api/Client.ts"
 import { BodyFormat } from "../../domain/delivery/Destination.ts"
 import { alertEvents, type DestinationEvent, runEvents } from "../../domain/delivery/DestinationEvent.ts"
@@ -14,7 +14,7 @@ type Requests = Client["destinations"]
 
 /** Whose destinations the commands are about: a webhook's, or those of alerts. */
 export interface Owner {
-  readonly webhook: Args.Args<string | undefined>
+  readonly webhook: Argument.Args<string | undefined>
   /** The words before the names of these commands. */
   readonly command: string
   /** What a destination is called, with its article. */
@@ -40,7 +40,7 @@ export const ofWebhook: Owner = {
 }
 
 export const ofAlerts: Owner = {
-  webhook: Args.map(Args.none, () => undefined),
+  webhook: Argument.map(Argument.none, () => undefined),
   command: "alert destination",
   one: "an alert destination",
   what: "alert destination",
@@ -61,8 +61,8 @@ export const callOnOwner = <A, E, R>(
 }
 
 export const destinationId = ({ command }: Owner) =>
-  Args.text({ name: "destination-id" }).pipe(
-    Args.withDescription(`The destination's id, as \`${command} list\` shows it`)
+  Argument.String({ name: "destination-id" }).pipe(
+    Argument.withDescription(`The destination's id, as \`${command} list\` shows it`)
   )
 
 const isNotFound = Schema.is(Schema.Struct({ status: Schema.Literal(404) }))
@@ -85,66 +85,66 @@ export const orNone =
     )
 
 const eventList = (names: Owner["events"]) =>
-  Schema.compose(Schema.split(","), Schema.NonEmptyArray(Schema.Literal(...names))).pipe(
-    Schema.filter((events) => new Set(events).size === events.length),
-    Schema.annotations({
+  Schema.compose(Schema.split(","), Schema.NonEmptyArray(Schema.Literals(names))).pipe(
+    Schema.check(Schema.makeFilter((events) => new Set(events).size === events.length)),
+    Schema.annotate({
       message: () => ({ message: `takes some of ${names.join(", ")}, separated by commas, each once`, override: true })
     })
   )
 
 const parseHeader = (text: string) =>
-  Option.map(Option.fromNullable(/^([^:\s]+):\s*(.*)$/.exec(text)), ([, name, value]) => [name!, value!] as const)
+  Option.map(Option.fromNullishOr(/^([^:\s]+):\s*(.*)$/.exec(text)), ([, name, value]) => [name!, value!] as const)
 
-const kindName = Schema.Literal(...destinationKindNames).annotations({
+const kindName = Schema.Literals(destinationKindNames).annotate({
   message: () => ({ message: `takes one of ${destinationKindNames.join(", ")}`, override: true })
 })
 
-export const kind = Options.text("kind").pipe(
-  Options.withPseudoName("kind"),
-  Options.withDescription(`What gets it: ${destinationKindNames.join(", ")} (default: ${destinationKindNames[0]})`),
-  Options.mapTryCatch(...validated<DestinationKind>("--kind", kindName)),
-  Options.optional
+export const kind = Flag.String("kind").pipe(
+  Flag.withMetavar("kind"),
+  Flag.withDescription(`What gets it: ${destinationKindNames.join(", ")} (default: ${destinationKindNames[0]})`),
+  Flag.mapTryCatch(...validated<DestinationKind>("--kind", kindName)),
+  Flag.optional
 )
 
 export const fieldOptions = ({ defaultEvents, events }: Owner) => ({
-  to: Options.text("to").pipe(
-    Options.withPseudoName("url"),
-    Options.withDescription("Where it is sent: a webhook's URL, or a service's own API"),
-    Options.optional
+  to: Flag.String("to").pipe(
+    Flag.withMetavar("url"),
+    Flag.withDescription("Where it is sent: a webhook's URL, or a service's own API"),
+    Flag.optional
   ),
-  token: Options.fileText("token-file").pipe(
-    Options.withDescription("A file with the token of slack-message, github or gitlab, stored encrypted"),
-    Options.map(([, text]) => text.trim()),
-    Options.optional
+  token: Flag.fileText("token-file").pipe(
+    Flag.withDescription("A file with the token of slack-message, github or gitlab, stored encrypted"),
+    Flag.map(([, text]) => text.trim()),
+    Flag.optional
   ),
-  target: Options.text("target").pipe(
-    Options.withPseudoName("template"),
-    Options.withDescription(
+  target: Flag.String("target").pipe(
+    Flag.withMetavar("template"),
+    Flag.withDescription(
       "The channel, issue, response URL, addresses or webhook, such as 'acme/shop#{{ values.number }}'"
     ),
-    Options.optional
+    Flag.optional
   ),
-  description: Options.text("description").pipe(Options.withDescription("What it is for"), Options.optional),
-  events: Options.text("events").pipe(
-    Options.withPseudoName("list"),
-    Options.withDescription(`The events to send, separated by commas: ${events.join(" ")} (default: ${defaultEvents})`),
-    Options.mapTryCatch(...validated<Owner["events"]>("--events", eventList(events))),
-    Options.optional
+  description: Flag.String("description").pipe(Flag.withDescription("What it is for"), Flag.optional),
+  events: Flag.String("events").pipe(
+    Flag.withMetavar("list"),
+    Flag.withDescription(`The events to send, separated by commas: ${events.join(" ")} (default: ${defaultEvents})`),
+    Flag.mapTryCatch(...validated<Owner["events"]>("--events", eventList(events))),
+    Flag.optional
   ),
-  body: Options.choice("body", BodyFormat.literals).pipe(
-    Options.withDescription("`thin`: the status. `full`: also the answer. `template`: a Liquid template"),
-    Options.optional
+  body: Flag.Choice("body", BodyFormat.literals).pipe(
+    Flag.withDescription("`thin`: the status. `full`: also the answer. `template`: a Liquid template"),
+    Flag.optional
   ),
-  template: Options.fileText("template-file").pipe(
-    Options.withDescription("A file with the Liquid template, over event, run, webhook and values"),
-    Options.map(([, text]) => text),
-    Options.optional
+  template: Flag.fileText("template-file").pipe(
+    Flag.withDescription("A file with the Liquid template, over event, run, webhook and values"),
+    Flag.map(([, text]) => text),
+    Flag.optional
   ),
-  headers: Options.text("header").pipe(
-    Options.withPseudoName("'Name: value'"),
-    Options.withDescription("A header to send, stored encrypted; repeatable"),
-    Options.repeated,
-    Options.filterMap(
+  headers: Flag.String("header").pipe(
+    Flag.withMetavar("'Name: value'"),
+    Flag.withDescription("A header to send, stored encrypted; repeatable"),
+    Flag.repeated,
+    Flag.filterMap(
       (texts) => Option.all(texts.map(parseHeader)),
       "--header takes a name and a value, such as 'Authorization: Bearer x'"
     )

@@ -1,6 +1,6 @@
 /** Where the ends of a webhook's runs, or alerts, are sent, and what was sent. */
-import { Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
 import { DestinationWithSecret } from "../../api/delivery/Destinations.ts"
 import { secretOverlapSeconds } from "../../api/webhook/Overlap.ts"
 import { DeliveryAttempt } from "../../domain/delivery/Delivery.ts"
@@ -79,7 +79,7 @@ const edit = (owner: Owner) =>
     "edit",
     {
       ...{ webhook: owner.webhook, destination: destinationId(owner), ...fieldOptions(owner) },
-      noHeaders: Options.boolean("no-headers").pipe(Options.withDescription("Remove all headers")),
+      noHeaders: Flag.Boolean("no-headers").pipe(Flag.withDescription("Remove all headers")),
       ...adminOptions
     },
     (options) =>
@@ -179,7 +179,7 @@ const remove = (owner: Owner) =>
     (options) =>
       Effect.gen(function* () {
         yield* callOnOwner(options, (destinations, path) =>
-          Effect.zipRight(
+          Effect.andThen(
             confirm(options.yes, `Delete the ${owner.what} and all its deliveries?`),
             orNone(
               options.webhook,

@@ -1,6 +1,6 @@
 /** The latest requests of a webhook: rejected and stored ones. */
-import { Command, Options } from "@effect/cli"
 import { Effect, Option, Predicate, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
 import type { Client } from "../../api/Client.ts"
 import { RequestList } from "../../api/webhook/ReceivedRequests.ts"
 import { ofKept } from "../../domain/request/Payload.ts"
@@ -12,12 +12,12 @@ import { about } from "../Help.ts"
 import { ago, table } from "../Output.ts"
 import { callOnWebhook, webhook } from "./WebhookRef.ts"
 
-const ignored = Options.boolean("ignored").pipe(
-  Options.withDescription("Also ignored requests, such as those that did not pass the filter (accept_if)")
+const ignored = Flag.Boolean("ignored").pipe(
+  Flag.withDescription("Also ignored requests, such as those that did not pass the filter (accept_if)")
 )
 
-const accepted = Options.boolean("accepted").pipe(
-  Options.withDescription("Also ignored requests, and accepted ones if the webhook stores them (--store-requests all)")
+const accepted = Flag.Boolean("accepted").pipe(
+  Flag.withDescription("Also ignored requests, and accepted ones if the webhook stores them (--store-requests all)")
 )
 
 const countText = (ignored: number): string => (ignored === 0 ? "" : `\nIgnored in the last 24 hours: ${ignored}`)
@@ -59,10 +59,10 @@ export const refused = Command.make("refused", { webhook, ignored, accepted, ...
   )
 )
 
-export const received = Options.text("received").pipe(
-  Options.withPseudoName("request|last"),
-  Options.withDescription("Use a stored request of the webhook as input; see webhook refused"),
-  Options.optional
+export const received = Flag.String("received").pipe(
+  Flag.withMetavar("request|last"),
+  Flag.withDescription("Use a stored request of the webhook as input; see webhook refused"),
+  Flag.optional
 )
 
 const noneStored = new Failure({
@@ -72,14 +72,14 @@ const noneStored = new Failure({
 })
 
 const isNotFound = Schema.is(Schema.Struct({ status: Schema.Literal(404) }))
-const isVariables = (value: unknown): value is Variables => Predicate.isReadonlyRecord(value)
+const isVariables = (value: unknown): value is Variables => Predicate.isReadonlyObject(value)
 
 /** The input for a preview from a stored request. */
 export const sampleOfReceived = (client: Client, { id, input }: Webhook, wanted: string) =>
   Effect.gen(function* () {
     const last = Effect.flatMap(
       client.webhooks.requests({ path: { id }, urlParams: { accepted: "true" } }),
-      ({ data }) => Option.fromNullable(data.find(({ body }) => body !== undefined)?.request_id)
+      ({ data }) => Option.fromNullishOr(data.find(({ body }) => body !== undefined)?.request_id)
     ).pipe(Effect.catchTag("NoSuchElementException", () => noneStored))
     const request_id = wanted === "last" ? yield* last : wanted
     // The webhook exists, so a 404 is about the request.
@@ -91,6 +91,6 @@ export const sampleOfReceived = (client: Client, { id, input }: Webhook, wanted:
     const { headers = {}, query = {} } = request
     const payload = ofKept(request)
     if (input === "payload") return { payload, headers, query }
-    const variables = Predicate.isReadonlyRecord(payload) ? payload.variables : undefined
+    const variables = Predicate.isReadonlyObject(payload) ? payload.variables : undefined
     return { variables: isVariables(variables) ? variables : {} }
   })

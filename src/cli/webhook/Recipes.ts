@@ -1,5 +1,5 @@
-import { Command } from "@effect/cli"
 import { Struct } from "effect"
+import { Command } from "effect/cli"
 import { recipeNames, recipes } from "../../recipes/Recipes.ts"
 import { json } from "../Connection.ts"
 import { about } from "../Help.ts"

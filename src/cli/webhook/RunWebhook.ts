@@ -1,6 +1,6 @@
 /** `webhook run`: starts a run with a key instead of the webhook's token. */
-import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
+import { Command, Flag } from "effect/cli"
 import type { Client } from "../../api/Client.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
@@ -13,8 +13,8 @@ import { showAnswer } from "../run/Trigger.ts"
 import { inputOf, inputOptions, sampleFor, sampleOf, type TriggerInput } from "../run/TriggerInput.ts"
 import { findWebhook, isId, webhook, webhookNotFound } from "./WebhookRef.ts"
 
-const sample = Options.boolean("sample").pipe(
-  Options.withDescription("Use the sample request of the webhook's service, or sample values")
+const sample = Flag.Boolean("sample").pipe(
+  Flag.withDescription("Use the sample request of the webhook's service, or sample values")
 )
 
 const sampleInput = (webhook: Webhook) => {
@@ -44,7 +44,7 @@ export const runWebhook = Command.make(
         (client) =>
           Effect.flatMap(requestFor(client, options.webhook, options.sample ? "sample" : input), (request) =>
             client.overview.run({ ...request, urlParams: { wait: options.wait }, headers: {} })
-          ).pipe(Effect.catchAll(failUnsuccessful)),
+          ).pipe(Effect.catch(failUnsuccessful)),
         webhookNotFound(options.webhook)
       )
       yield* showAnswer(options, answer)

@@ -1,6 +1,6 @@
 /** The versions of a webhook's template. */
-import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { TemplateVersionList } from "../../api/webhook/TemplateVersions.ts"
 import { changesBesideText } from "../../domain/prompt/TemplateChanges.ts"
 import type { TemplateVersion } from "../../domain/prompt/TemplateVersion.ts"
@@ -46,11 +46,11 @@ const versions = Command.make("versions", { webhook, ...adminOptions }, (options
 ).pipe(Command.withDescription("List the versions of a webhook's template, with author and time"))
 
 const versionOption = (name: string, description: string) =>
-  Options.text(name).pipe(
-    Options.withPseudoName("version"),
-    Options.withDescription(description),
-    Options.mapTryCatch(...validated(`--${name}`, versionNumber)),
-    Options.optional
+  Flag.String(name).pipe(
+    Flag.withMetavar("version"),
+    Flag.withDescription(description),
+    Flag.mapTryCatch(...validated(`--${name}`, versionNumber)),
+    Flag.optional
   )
 const from = versionOption("from", "The version to compare with; default: the previous one")
 const to = versionOption("to", "The version to compare; default: the current one")
@@ -97,9 +97,9 @@ const diff = Command.make("diff", { webhook, from, to, ...adminOptions }, (optio
   )
 )
 
-const version = Args.text({ name: "version" }).pipe(
-  Args.withDescription("A version from webhook versions or run show"),
-  Args.mapTryCatch(...validated("<version>", versionNumber))
+const version = Argument.String({ name: "version" }).pipe(
+  Argument.withDescription("A version from webhook versions or run show"),
+  Argument.mapTryCatch(...validated("<version>", versionNumber))
 )
 
 const restore = Command.make("restore", { webhook, version, ...adminOptions }, (options) =>

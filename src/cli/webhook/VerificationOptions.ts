@@ -1,40 +1,40 @@
 /** Options for the verification of callers. Secrets come from files, because others can see the command line. */
-import { Options } from "@effect/cli"
 import { Effect, Option } from "effect"
+import { Flag } from "effect/cli"
 import { presetNames } from "../../domain/verification/Presets.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { usage } from "../Failure.ts"
 import { fileOf, readText } from "../Files.ts"
 import { time, timeAndAge } from "../Output.ts"
 
-const preset = Options.text("verification").pipe(
-  Options.withPseudoName("preset"),
-  Options.withDescription(
+const preset = Flag.String("verification").pipe(
+  Flag.withMetavar("preset"),
+  Flag.withDescription(
     `The service whose signature or secret is checked: ${presetNames.join(", ")}; \`none\`: token only`
   ),
-  Options.optional
+  Flag.optional
 )
-const options = Options.text("verification-option").pipe(
-  Options.withPseudoName("name=value"),
-  Options.withDescription("An option of the preset, such as header=X-Signature; may be repeated"),
-  Options.repeated
+const options = Flag.String("verification-option").pipe(
+  Flag.withMetavar("name=value"),
+  Flag.withDescription("An option of the preset, such as header=X-Signature; may be repeated"),
+  Flag.repeated
 )
-const secret = Options.text("secret-file").pipe(
-  Options.withPseudoName("file"),
-  Options.withDescription("A file with the secret for the verification; `-` reads it from standard input"),
-  Options.mapEffect(fileOf("secret-file", readText)),
+const secret = Flag.String("secret-file").pipe(
+  Flag.withMetavar("file"),
+  Flag.withDescription("A file with the secret for the verification; `-` reads it from standard input"),
+  Flag.mapEffect(fileOf("secret-file", readText)),
   // As editors end a file.
-  Options.map((text) => text.replace(/\r?\n$/, "")),
-  Options.optional
+  Flag.map((text) => text.replace(/\r?\n$/, "")),
+  Flag.optional
 )
 
 export const draftOptions = { preset, options, secret }
 export const editOptions = {
   ...draftOptions,
-  keep: Options.boolean("keep-old-secret").pipe(
-    Options.withDescription("With --secret-file: also accept the old secret, until --end-old-secret")
+  keep: Flag.Boolean("keep-old-secret").pipe(
+    Flag.withDescription("With --secret-file: also accept the old secret, until --end-old-secret")
   ),
-  end: Options.boolean("end-old-secret").pipe(Options.withDescription("Stop accepting the old secret"))
+  end: Flag.Boolean("end-old-secret").pipe(Flag.withDescription("Stop accepting the old secret"))
 }
 
 export interface VerificationOptions {

@@ -1,5 +1,5 @@
-import { Options } from "@effect/cli"
 import { Effect, Option, Record, Schema } from "effect"
+import { Flag } from "effect/cli"
 import { faultsOf } from "../../domain/SchemaFaults.ts"
 import { teamNameAccepts } from "../../domain/TeamName.ts"
 import { WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
@@ -11,54 +11,54 @@ import { Failure, usage, wrongUsage } from "../Failure.ts"
 import { fileOf, readText } from "../Files.ts"
 import * as VerificationOptions from "./VerificationOptions.ts"
 
-const name = Options.text("name").pipe(Options.withDescription("The webhook's name"))
-const team = Options.text("team").pipe(
-  Options.withPseudoName("name"),
-  Options.withDescription("The team that receives the prompts")
+const name = Flag.String("name").pipe(Flag.withDescription("The webhook's name"))
+const team = Flag.String("team").pipe(
+  Flag.withMetavar("name"),
+  Flag.withDescription("The team that receives the prompts")
 )
-const templateText = Options.text("template").pipe(
-  Options.withDescription("The prompt, with placeholders: 'Review {{branch}}'")
+const templateText = Flag.String("template").pipe(
+  Flag.withDescription("The prompt, with placeholders: 'Review {{branch}}'")
 )
-const templateFile = Options.text("template-file").pipe(
-  Options.withPseudoName("file"),
-  Options.withDescription("A file with the prompt; `-` reads it from standard input"),
-  Options.mapEffect(fileOf("template-file", readText))
+const templateFile = Flag.String("template-file").pipe(
+  Flag.withMetavar("file"),
+  Flag.withDescription("A file with the prompt; `-` reads it from standard input"),
+  Flag.mapEffect(fileOf("template-file", readText))
 )
-const template = Options.orElse(templateText, templateFile)
+const template = Flag.orElse(templateText, templateFile)
 const settings = Record.map(webhookSettings, ({ default: usual, help, option, value }: WebhookSetting) =>
-  Options.text(option).pipe(
-    Options.withPseudoName(value),
-    Options.withDescription(`${help}; \`default\` is ${usual}`),
-    Options.optional
+  Flag.String(option).pipe(
+    Flag.withMetavar(value),
+    Flag.withDescription(`${help}; \`default\` is ${usual}`),
+    Flag.optional
   )
 )
-const disabled = Options.boolean("disabled").pipe(
-  Options.withDescription("Create the webhook disabled: requests get 404 until it is enabled")
+const disabled = Flag.Boolean("disabled").pipe(
+  Flag.withDescription("Create the webhook disabled: requests get 404 until it is enabled")
 )
 
-const from = Options.text("from").pipe(
-  Options.withPseudoName("recipe"),
-  Options.withDescription("Start from the recipe for a service, such as github; other options override it"),
-  Options.filterMap(
+const from = Flag.String("from").pipe(
+  Flag.withMetavar("recipe"),
+  Flag.withDescription("Start from the recipe for a service, such as github; other options override it"),
+  Flag.filterMap(
     Option.liftPredicate(isRecipeName),
     `--from must be one of ${recipeNames.join(", ")}; see webhook-trigger webhook recipes`
   ),
-  Options.optional
+  Flag.optional
 )
 
 export const draftOptions = {
   from,
-  name: Options.optional(name),
-  team: Options.optional(team),
-  template: Options.optional(template),
+  name: Flag.optional(name),
+  team: Flag.optional(team),
+  template: Flag.optional(template),
   settings,
   verification: VerificationOptions.draftOptions,
   disabled
 }
 export const editOptions = {
-  name: Options.optional(name),
-  team: Options.optional(team),
-  template: Options.optional(template),
+  name: Flag.optional(name),
+  team: Flag.optional(team),
+  template: Flag.optional(template),
   settings,
   verification: VerificationOptions.editOptions
 }
@@ -97,8 +97,8 @@ export const byOption = (failure: Failure): Failure =>
     faults: (failure.faults ?? []).map(({ detail, pointer }) => ({ pointer: optionOf(pointer), detail }))
   })
 
-const decode = <A, I>(schema: Schema.Schema<A, I>, values: unknown) =>
-  Schema.decodeUnknown(schema, { errors: "all" })(values).pipe(
+const decode = <A, I>(schema: Schema.Codec<A, I>, values: unknown) =>
+  Schema.decodeUnknownEffect(schema, { errors: "all" })(values).pipe(
     Effect.mapError((error) => {
       const details = faultsOf(error.issue).map(({ path: [field, option], detail }) =>
         field === "verification"

@@ -1,14 +1,14 @@
-import { Args } from "@effect/cli"
 import { Effect, Schema } from "effect"
+import { Argument } from "effect/cli"
 import type { Client } from "../../api/Client.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { type Connection, call } from "../Connection.ts"
 import { exitCodes, Failure } from "../Failure.ts"
 
 /** A webhook's id, or its name if it is unique. */
-export const webhook = Args.text({ name: "webhook" }).pipe(Args.withDescription("The webhook's id, or its name"))
+export const webhook = Argument.String({ name: "webhook" }).pipe(Argument.withDescription("The webhook's id, or its name"))
 
-export const isId = Schema.is(Schema.UUID)
+export const isId = Schema.is(Schema.String.check(Schema.isUUID()))
 
 export const webhookNotFound = (ref: string) =>
   `No webhook has the id or name ${JSON.stringify(ref)}; see webhook-trigger webhook list`

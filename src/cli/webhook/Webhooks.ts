@@ -1,5 +1,5 @@
-import { Command, Options } from "@effect/cli"
 import { Effect, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
 import type { Client } from "../../api/Client.ts"
 import { QueueCancelled } from "../../api/run/Runs.ts"
 import { maxOverlapSeconds } from "../../api/webhook/Overlap.ts"
@@ -113,9 +113,9 @@ const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions 
   )
 )
 
-const name = Options.text("name").pipe(
-  Options.withDescription("The new webhook's name; default: the same name with (copy)"),
-  Options.optional
+const name = Flag.String("name").pipe(
+  Flag.withDescription("The new webhook's name; default: the same name with (copy)"),
+  Flag.optional
 )
 
 const duplicate = Command.make("duplicate", { webhook, name, ...adminOptions }, (options) =>
@@ -151,7 +151,7 @@ const resume = Command.make("resume", { webhook, ...adminOptions }, (options) =>
 const remove = Command.make("delete", { webhook, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     yield* callOnWebhook(options, (client, { id, name }) =>
-      Effect.zipRight(
+      Effect.andThen(
         confirm(options.yes, `Delete the webhook ${printable(name)} and all its runs, permanently?`),
         client.webhooks.delete({ path: { id }, headers: {} })
       )
@@ -229,17 +229,17 @@ const preview = Command.make("preview", { webhook, input: inputOptions, received
   )
 )
 
-const overlap = Options.text("overlap").pipe(
-  Options.withPseudoName("seconds"),
-  Options.withDescription("How long the old token stays valid, up to 30 days; default: 0"),
-  Options.mapTryCatch(...validated("--overlap", wholeNumber(0, maxOverlapSeconds))),
-  Options.withDefault(0)
+const overlap = Flag.String("overlap").pipe(
+  Flag.withMetavar("seconds"),
+  Flag.withDescription("How long the old token stays valid, up to 30 days; default: 0"),
+  Flag.mapTryCatch(...validated("--overlap", wholeNumber(0, maxOverlapSeconds))),
+  Flag.withDefault(0)
 )
 
 const regenerate = Command.make("regenerate", { webhook, overlap, yes, ...adminOptions }, (options) =>
   Effect.gen(function* () {
     const regenerated = yield* callOnWebhook(options, (client, { id, name, token_hint = "" }) =>
-      Effect.zipRight(
+      Effect.andThen(
         confirm(
           options.yes,
           options.overlap > 0

@@ -11,7 +11,7 @@ const maxName = 100
 const mostTeams = 100
 const mostWebhooks = 20
 
-export const Role = Schema.Literal(...roleNames).annotations({
+export const Role = Schema.Literals(roleNames).annotate({
   identifier: "Role",
   description: roleNames.map((role) => `\`${role}\`: ${roles[role].description}.`).join(" ")
 })
@@ -23,36 +23,36 @@ const webhooks = "The webhooks whose runs the key may start, by ID."
 /** A key for the management API and the web UI. */
 export const ApiKey = Schema.Struct({
   id: ApiKeyId,
-  name: Schema.String.annotations({ description: name }),
+  name: Schema.String.annotate({ description: name }),
   role: Role,
-  teams: optional(Schema.Array(TeamName).annotations({ description: `${teams} Absent: all teams.` })),
+  teams: optional(Schema.Array(TeamName).annotate({ description: `${teams} Absent: all teams.` })),
   webhooks: optional(
-    Schema.Array(WebhookId).annotations({ description: `${webhooks} Absent: all webhooks of its teams.` })
+    Schema.Array(WebhookId).annotate({ description: `${webhooks} Absent: all webhooks of its teams.` })
   ),
-  hint: Schema.String.annotations({ description: "The key's last characters. Only a hash of the key is stored." }),
+  hint: Schema.String.annotate({ description: "The key's last characters. Only a hash of the key is stored." }),
   created_at: time("When the key was created."),
-  created_by: Schema.String.annotations({ description: "Who created it, as in the audit log." }),
+  created_by: Schema.String.annotate({ description: "Who created it, as in the audit log." }),
   expires_at: optional(time("When the key stops working. Absent: never.")),
   last_used_at: optional(time("When the key was last used, to one minute. Absent: never.")),
   revoked_at: optional(time("When the key was revoked. Absent: it was not."))
-}).annotations({ identifier: "ApiKey", description: "A key for the management API and the web UI." })
+}).annotate({ identifier: "ApiKey", description: "A key for the management API and the web UI." })
 export type ApiKey = typeof ApiKey.Type
 
 export const ApiKeyDraft = Schema.Struct({
-  name: Schema.Trim.pipe(Schema.minLength(1), Schema.maxLength(maxName)).annotations({ description: name }),
+  name: Schema.Trim.pipe(Schema.check(Schema.isMinLength(1)), Schema.check(Schema.isMaxLength(maxName))).annotate({ description: name }),
   role: Role,
   teams: optional(
     Schema.Array(TeamName).pipe(
-      Schema.minItems(1),
-      Schema.maxItems(mostTeams),
-      Schema.annotations({ description: `${teams} Absent: all teams. Not for the role \`auditor\`.` })
+      Schema.check(Schema.isMinLength(1)),
+      Schema.check(Schema.isMaxLength(mostTeams)),
+      Schema.annotate({ description: `${teams} Absent: all teams. Not for the role \`auditor\`.` })
     )
   ),
   webhooks: optional(
     Schema.Array(WebhookId).pipe(
-      Schema.minItems(1),
-      Schema.maxItems(mostWebhooks),
-      Schema.annotations({
+      Schema.check(Schema.isMinLength(1)),
+      Schema.check(Schema.isMaxLength(mostWebhooks)),
+      Schema.annotate({
         description: `${webhooks} Absent: all webhooks of its teams. Only for the role \`caller\`.`
       })
     )

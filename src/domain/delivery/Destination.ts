@@ -1,5 +1,5 @@
-import * as VariantSchema from "@effect/experimental/VariantSchema"
 import { Schema } from "effect"
+import { VariantSchema } from "effect/schema"
 import { DestinationId, WebhookId } from "../Id.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
@@ -13,13 +13,13 @@ const { Field, FieldExcept, FieldOnly, Struct, extract } = VariantSchema.make({
 })
 
 /** Absent in a draft, it has this default. */
-const withDefault = <A, I>(schema: Schema.Schema<A, I>) =>
+const withDefault = <A, I>(schema: Schema.Codec<A, I>) =>
   Field({ json: schema, row: schema, draft: optional(schema), edit: optional(schema) })
 
 /** Absent until it is set, and again after an edit to `null`. */
 const removable = (maxLength: number, description: string) => {
-  const text = Schema.String.pipe(Schema.maxLength(maxLength), Schema.annotations({ description }))
-  const edit = Schema.NullOr(text).annotations({ description: `${description} \`null\` removes it.` })
+  const text = Schema.String.pipe(Schema.check(Schema.isMaxLength(maxLength)), Schema.annotate({ description }))
+  const edit = Schema.NullOr(text).annotate({ description: `${description} \`null\` removes it.` })
   return Field({ json: optional(text), row: optional(text), draft: optional(text), edit: optional(edit) })
 }
 
@@ -35,7 +35,7 @@ const maxHeaders = 20
 const headerName = /^[!#$%&'*+.^_`|~\da-z-]{1,100}$/i
 const headerValue = /^[\t\x20-\x7e\x80-\xff]{0,2000}$/
 
-export const DestinationEventName = Schema.Literal(...allEvents).annotations({
+export const DestinationEventName = Schema.Literals(allEvents).annotate({
   identifier: "DestinationEvent",
   description:
     "How a run ended, that it was sent to its leader (`run.started`), or that it waits for approval (`run.awaiting_approval`). For alert destinations: that an alert began (`alert.firing`) or was resolved."
@@ -45,17 +45,17 @@ const eventsDescription =
   "What is sent: `run.…` to destinations of webhooks, `alert.…` to alert destinations. Default: all of these but `run.awaiting_approval` and `run.started`, which GitHub and GitLab show as the reaction 👀; `chain` has neither."
 
 const Events = Schema.NonEmptyArray(DestinationEventName).pipe(
-  Schema.filter((events) => new Set(events).size === events.length || "must not repeat an event"),
-  Schema.annotations({ description: eventsDescription, jsonSchema: { uniqueItems: true } })
+  Schema.check(Schema.makeFilter((events) => new Set(events).size === events.length || "must not repeat an event")),
+  Schema.annotate({ description: eventsDescription, jsonSchema: { uniqueItems: true } })
 )
 
-export const DestinationKindName = Schema.Literal(...destinationKindNames).annotations({
+export const DestinationKindName = Schema.Literals(destinationKindNames).annotate({
   identifier: "DestinationKind",
   description:
     "`webhook` (the default): signed events. `callback`: the same, to the `callback_url` that a trigger named, if it begins with `url`. The others are services for people, which get a message in their own form: Slack's incoming webhooks (`slack`), a channel or thread by bot token (`slack-message`), the response URL of a slash command (`slack-response`), Discord, Microsoft Teams, a comment on GitHub or GitLab, and e-mail. `chain`: a run of another webhook of this server. It cannot be changed."
 })
 
-export const BodyFormat = Schema.Literal("thin", "full", "template").annotations({
+export const BodyFormat = Schema.Literals(["thin", "full", "template"]).annotate({
   description:
     "`thin`: an event of the Standard Webhooks specification with ids and status; of other kinds, a line with the status. `full`: the same with the answer; an event also has error, variables and what the agent reported. `template`: the Liquid template `template`, which makes the body; of other kinds, Markdown. Default: `thin` for `webhook`, else `full`."
 })
@@ -67,16 +67,16 @@ const reserved = /^(host|content-length|transfer-encoding|connection|upgrade|te|
 const headersDescription =
   "Headers to send, such as `Authorization`; only of the kind `webhook`. They are stored encrypted and never shown again."
 
-const Headers = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
-  Schema.filter((headers) => {
+const Headers = Schema.Record(Schema.String, Schema.String).pipe(
+  Schema.check(Schema.makeFilter((headers) => {
     const entries = Object.entries(headers)
     if (entries.length > maxHeaders) return `must have at most ${maxHeaders} headers`
     const wrong = entries.find(
       ([name, value]) => !headerName.test(name) || reserved.test(name) || !headerValue.test(value)
     )
     return wrong === undefined || `cannot set the header ${wrong[0].slice(0, 100)}`
-  }),
-  Schema.annotations({
+  })),
+  Schema.annotate({
     description: headersDescription,
     jsonSchema: {
       type: "object",
@@ -90,13 +90,13 @@ const Headers = Schema.Record({ key: Schema.String, value: Schema.String }).pipe
 
 const record = Struct({
   id: generated(DestinationId),
-  webhook_id: generated(optional(WebhookId.annotations({ description: "Absent: it is an alert destination." }))),
+  webhook_id: generated(optional(WebhookId.annotate({ description: "Absent: it is an alert destination." }))),
   kind: Field({ json: DestinationKindName, row: DestinationKindName, draft: optional(DestinationKindName) }),
   url: withDefault(
     Schema.String.pipe(
-      Schema.minLength(1),
-      Schema.maxLength(maxUrl),
-      Schema.annotations({
+      Schema.check(Schema.isMinLength(1)),
+      Schema.check(Schema.isMaxLength(maxUrl)),
+      Schema.annotate({
         description:
           "Where events are sent: an https URL with a public address. The webhook URLs of Slack, Discord and Teams contain a key; they are stored encrypted, and only their host is shown. GitHub, GitLab and Slack's API have a default."
       })
@@ -108,8 +108,8 @@ const record = Struct({
   )(
     optional(
       Schema.String.pipe(
-        Schema.pattern(/^[\x21-\x7e]{1,1000}$/),
-        Schema.annotations({
+        Schema.check(Schema.isPattern(/^[\x21-\x7e]{1,1000}$/)),
+        Schema.annotate({
           description:
             "The token of `slack-message`, `github` and `gitlab`. It is stored encrypted and never shown again."
         })
@@ -129,7 +129,7 @@ const record = Struct({
   ),
   headers: FieldOnly("draft", "edit")(optional(Headers)),
   header_names: generated(
-    Schema.Array(Schema.String).annotations({ description: "The names of the headers that are sent." })
+    Schema.Array(Schema.String).annotate({ description: "The names of the headers that are sent." })
   ),
   /** As whom it writes: the service's IDs, each with the service's name before it. */
   authors: FieldOnly("row")(optional(Schema.Array(Schema.String))),
@@ -140,7 +140,7 @@ const record = Struct({
   sealed_secret: FieldOnly("row")(Schema.String),
   old_sealed_secret: FieldOnly("row")(optional(Schema.String)),
   secret_hint: generated(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description: "The end of the signing secret, token or secret URL, to distinguish them: `…x7Qa`."
     })
   ),
@@ -148,18 +148,18 @@ const record = Struct({
     optional(time("Until when deliveries are also signed with the secret before; absent: they are not."))
   ),
   enabled: withDefault(
-    Schema.Boolean.annotations({ description: "Switched off, it gets no events. Default: switched on." })
+    Schema.Boolean.annotate({ description: "Switched off, it gets no events. Default: switched on." })
   ),
   paused: FieldExcept("draft")(
     optional(
-      Schema.Boolean.annotations({
+      Schema.Boolean.annotate({
         description: "Paused, its events are kept until it is resumed, and then sent. Default: not paused."
       })
     )
   ),
   disabled_reason: generated(
     optional(
-      Schema.Literal("gone", "failing").annotations({
+      Schema.Literals(["gone", "failing"]).annotate({
         description:
           "Why the server switched it off, as the destination answered 410 (`gone`), or paused it, as it failed for five days (`failing`)."
       })
@@ -172,7 +172,7 @@ const record = Struct({
 })
 
 /** Where the ends of a webhook's runs, or alerts, are sent. */
-export const Destination = extract(record, "json").annotations({
+export const Destination = extract(record, "json").annotate({
   identifier: "Destination",
   description: "Where the ends of a webhook's runs, or alerts, are sent."
 })
@@ -181,13 +181,13 @@ export type Destination = typeof Destination.Type
 export const DestinationRow = extract(record, "row")
 export type DestinationRow = typeof DestinationRow.Type
 
-export const DestinationDraft = extract(record, "draft").annotations({
+export const DestinationDraft = extract(record, "draft").annotate({
   identifier: "DestinationDraft",
   description: "A new destination."
 })
 export type DestinationDraft = typeof DestinationDraft.Type
 
-export const DestinationEdit = extract(record, "edit").annotations({
+export const DestinationEdit = extract(record, "edit").annotate({
   identifier: "DestinationEdit",
   description: "The fields to change. `null` removes one."
 })

@@ -31,10 +31,10 @@ export const Activity = Schema.Struct({
   webhook_id: WebhookId,
   /** `hour` is 0 for the oldest and 23 for the last one, which ends now. Ascending. */
   hours: Schema.Array(Schema.Struct({ hour: Schema.Int, ...SparseCounts.fields, usage }))
-}).annotations({ identifier: "Activity" })
+}).annotate({ identifier: "Activity" })
 export type Activity = typeof Activity.Type
 
-export const StatisticsRange = Schema.Literal("24h", "7d", "30d")
+export const StatisticsRange = Schema.Literals(["24h", "7d", "30d"])
 export type StatisticsRange = typeof StatisticsRange.Type
 
 export const StatisticsBucket = Schema.Struct({
@@ -57,7 +57,7 @@ export const Totals = Schema.Struct({
   day_before: StatisticsBucket,
   /** The last 14 days in UTC, with today. */
   days: Schema.Array(StatisticsBucket)
-}).annotations({ identifier: "Totals" })
+}).annotate({ identifier: "Totals" })
 export type Totals = typeof Totals.Type
 
 /** The run that a team has now. */
@@ -70,21 +70,21 @@ export const WorkNow = Schema.Struct({
   since: time("When the leader reported that it started; before that, when it was sent."),
   /** What the agent last reported that it does. */
   activity: optional(Schema.String)
-}).annotations({ identifier: "WorkNow" })
+}).annotate({ identifier: "WorkNow" })
 export type WorkNow = typeof WorkNow.Type
 
 /** What a webhook has used today of `max_runs_per_day` and `max_cost_per_day`. */
 const BudgetUse = Schema.Struct({
-  runs: Schema.Number.annotations({ description: "The runs that count for `max_runs_per_day`." }),
-  cost_usd: Schema.Number.annotations({
+  runs: Schema.Number.annotate({ description: "The runs that count for `max_runs_per_day`." }),
+  cost_usd: Schema.Number.annotate({
     description:
       "What counts for `max_cost_per_day`, in US dollars: reported costs, and `WEBHOOK_UNKNOWN_COST` for other runs."
   }),
-  unknown_cost_usd: Schema.Number.annotations({
+  unknown_cost_usd: Schema.Number.annotate({
     description: "`WEBHOOK_UNKNOWN_COST`. 0: a run whose cost is unknown counts for nothing in `max_cost_per_day`."
   }),
   resets_at: time("The next midnight in UTC.")
-}).annotations({ identifier: "BudgetUse", description: "Today's use of the webhook's budgets; absent without any." })
+}).annotate({ identifier: "BudgetUse", description: "Today's use of the webhook's budgets; absent without any." })
 
 /** A webhook's current and past work. */
 export const Statistics = Schema.Struct({
@@ -95,7 +95,7 @@ export const Statistics = Schema.Struct({
   queued: Schema.Number,
   budget: optional(BudgetUse),
   buckets: Schema.Array(StatisticsBucket)
-}).annotations({ identifier: "Statistics" })
+}).annotate({ identifier: "Statistics" })
 export type Statistics = typeof Statistics.Type
 
 /** The runs accepted within one step of time. */

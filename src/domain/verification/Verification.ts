@@ -4,27 +4,27 @@ import { optional } from "../Time.ts"
 import { type Option, optionTexts } from "./Description.ts"
 import { optionsOf, type PresetName, presetNames, presets } from "./Presets.ts"
 
-const described = <A, I>(option: Option, accepts: string, schema: Schema.Schema<A, I>) =>
+const described = <A, I>(option: Option, accepts: string, schema: Schema.Codec<A, I>) =>
   optional(
-    schema.annotations({ description: optionTexts[option], message: () => ({ message: accepts, override: true }) })
+    schema.annotate({ description: optionTexts[option], message: () => ({ message: accepts, override: true }) })
   )
 
 const text = (option: Option, accepts: string, pattern: RegExp) =>
-  described(option, accepts, Schema.String.pipe(Schema.pattern(pattern)))
+  described(option, accepts, Schema.String.pipe(Schema.check(Schema.isPattern(pattern))))
 
 /** RFC 9110, 5.1. */
 const headerName = (option: Option) => text(option, "must be the name of a header", /^[\w!#$%&'*+.^`|~-]{1,100}$/)
 
 const fields = {
-  preset: Schema.Literal(...presetNames).annotations({
+  preset: Schema.Literals(presetNames).annotate({
     description: "Who calls: a service, or the way in which callers show who they are.",
     message: () => ({ message: `must be one of ${presetNames.join(", ")}`, override: true })
   }),
   header: headerName("header"),
-  algorithm: described("algorithm", "must be sha256, sha1 or sha512", Schema.Literal("sha256", "sha1", "sha512")),
-  encoding: described("encoding", "must be hex or base64", Schema.Literal("hex", "base64")),
+  algorithm: described("algorithm", "must be sha256, sha1 or sha512", Schema.Literals(["sha256", "sha1", "sha512"])),
+  encoding: described("encoding", "must be hex or base64", Schema.Literals(["hex", "base64"])),
   prefix: text("prefix", "must be 1 to 100 printable characters of ASCII", /^[\x20-\x7e]{1,100}$/),
-  key_encoding: described("key_encoding", "must be text or base64", Schema.Literal("text", "base64")),
+  key_encoding: described("key_encoding", "must be text or base64", Schema.Literals(["text", "base64"])),
   separator: text("separator", "must be one character: a comma, a semicolon, a bar or a space", /^[,;| ]$/),
   signed: text(
     "signed",
@@ -36,18 +36,18 @@ const fields = {
   timestamp_unit: described(
     "timestamp_unit",
     "must be seconds, milliseconds or iso",
-    Schema.Literal("seconds", "milliseconds", "iso")
+    Schema.Literals(["seconds", "milliseconds", "iso"])
   ),
   tolerance_seconds: described(
     "tolerance_seconds",
     "must be a whole number of seconds from 1 to 86400",
-    Schema.Int.pipe(Schema.between(1, 86_400))
+    Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: 86_400 })))
   ),
   id_header: headerName("id_header"),
   unique_for_seconds: described(
     "unique_for_seconds",
     "must be a whole number of seconds from 0 to 2592000",
-    Schema.Int.pipe(Schema.between(0, 2_592_000))
+    Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 0, maximum: 2_592_000 })))
   ),
   username: text("username", "must be 1 to 255 characters without a colon", /^[^:\p{Cc}]{1,255}$/u),
   verify_token: text("verify_token", "must be 1 to 200 printable characters of ASCII", /^[\x20-\x7e]{1,200}$/),
@@ -97,8 +97,8 @@ const faultsOf = (options: Options) => {
 }
 
 export const Verification = Schema.Struct(fields)
-  .pipe(Schema.filter((options) => faultsOf(options), { jsonSchema: {} }))
-  .annotations({
+  .pipe(Schema.check(Schema.makeFilter((options) => faultsOf(options), { jsonSchema: {} })))
+  .annotate({
     identifier: "Verification",
     description:
       "How callers must show who they are, beside the token. Which options there are depends on the preset: docs/use/verification.md.",
@@ -113,6 +113,6 @@ export type Verification = typeof Verification.Type
 
 /** The rule for a secret. No error quotes it. */
 export const Secret = Schema.String.pipe(
-  Schema.pattern(/^[^\0\r\n]{1,1000}$/),
-  Schema.annotations({ message: () => ({ message: "must be 1 to 1000 characters on one line", override: true }) })
+  Schema.check(Schema.isPattern(/^[^\0\r\n]{1,1000}$/)),
+  Schema.annotate({ message: () => ({ message: "must be 1 to 1000 characters on one line", override: true }) })
 )

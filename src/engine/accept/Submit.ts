@@ -16,7 +16,7 @@ export type AcceptedOrEnded =
  * the run alone.
  */
 export const make =
-  ({ accept }: Context.Tag.Service<HandOver>, waiting: Context.Tag.Service<Waiting>) =>
+  ({ accept }: Context.Service.Shape<HandOver>, waiting: Context.Service.Shape<Waiting>) =>
   (
     candidate: Candidate,
     { follows = false, onAccepted = Effect.void }: Pick<RunRequest, "follows" | "onAccepted"> = {}
@@ -31,7 +31,7 @@ export const make =
     }
     return waiting
       .watch(run.run_id, { isNew: true }, (end) =>
-        Effect.flatMap(Effect.zipLeft(accept(candidate), onAccepted), (earlier) =>
+        Effect.flatMap(Effect.tap(accept(candidate), onAccepted), (earlier) =>
           earlier === undefined
             ? end.before(deadline)
             : waiting.endOf(earlier.run.run_id, earlier.deadline_at ?? deadline)

@@ -30,7 +30,7 @@ export const make = (
       const others = ofOthers
       more.clear()
       ofOthers = 0
-      return Effect.zipRight(
+      return Effect.andThen(
         Effect.forEach(rest, ([address, attempts]) => write(attempts, address), { discard: true }),
         Effect.when(write(others), () => others > 0)
       )

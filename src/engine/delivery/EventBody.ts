@@ -1,6 +1,6 @@
 /** What a destination gets about a run or an alert: an event, or a message for people. */
 
-import { DateTime, Effect, Either } from "effect"
+import { DateTime, Effect, Result } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxResponse } from "../../domain/delivery/Destination.ts"
@@ -171,7 +171,7 @@ export const make = Effect.map(LiquidRenderer.make(maxBody), (liquid) => {
     faultOfTemplate: (template: string): Effect.Effect<string | undefined, Unavailable> =>
       liquid.names(template).pipe(
         Effect.as(undefined),
-        Effect.catchAll((fault) =>
+        Effect.catch((fault) =>
           fault instanceof Unavailable
             ? Effect.fail(fault)
             : Effect.succeed(`line ${fault.line}, column ${fault.column}: ${fault.reason}`)
@@ -205,14 +205,14 @@ const scopeOf = (subject: Subject): Variables => {
   return { event, run: toJson(rest), webhook: rest.webhook, values }
 }
 
-const withinBody = (text: string): Either.Either<string, Unfillable> =>
-  Either.mapLeft(withinLimit(text), (failure) => ({
+const withinBody = (text: string): Result.Result<string, Unfillable> =>
+  Result.mapError(withinLimit(text), (failure) => ({
     reason: `the template could not be filled in: ${reasonOf(failure)}`,
     isPassing: false
   }))
 
-const withinLimit = (text: string): Either.Either<string, PromptTooLarge> =>
-  Buffer.byteLength(text) > maxBody ? Either.left(new PromptTooLarge({ limit_bytes: maxBody })) : Either.right(text)
+const withinLimit = (text: string): Result.Result<string, PromptTooLarge> =>
+  Buffer.byteLength(text) > maxBody ? Result.fail(new PromptTooLarge({ limit_bytes: maxBody })) : Result.succeed(text)
 
 /** Plain JSON, as Liquid's templates read it. */
 const toJson = (value: object): Variables => Json.parse(Json.stringify(value)) as Variables

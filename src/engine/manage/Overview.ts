@@ -1,4 +1,5 @@
-import { Cache, Context, DateTime, Duration, Effect, Layer } from "effect"
+import { Cache } from "effect"
+import { Context, DateTime, Duration, Effect, Layer } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import { runIdOf, teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"
@@ -25,7 +26,7 @@ import { Settings } from "../Settings.ts"
 import { outsideLane, waitsFor } from "./QueuedRun.ts"
 
 /** Counts over time, and a team's runs, for people. IDs and names come unparsed. */
-export class Overview extends Context.Tag("webhook-trigger/Overview")<
+export class Overview extends Context.Service<
   Overview,
   {
     /** The last 24 hours of every webhook that was triggered in that time; up to two seconds old. */
@@ -40,7 +41,7 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
     /** A team's runs, of its webhooks and in chat, newest first. */
     readonly teamRuns: (team: string, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
   }
->() {
+>()("webhook-trigger/Overview") {
   static readonly layer: Layer.Layer<
     Overview,
     never,
@@ -127,7 +128,7 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
         statistics: (id, range) => Effect.flatMap(webhookIdOf(id), (id) => statistics(id, range)),
         run: (id) => Effect.flatMap(runIdOf(id), run),
         teamRuns: (team, limit) =>
-          Effect.flatMap(teamNameOf(team), (team) => Effect.zipRight(teams.team(team), history.teamRuns(team, limit)))
+          Effect.flatMap(teamNameOf(team), (team) => Effect.andThen(teams.team(team), history.teamRuns(team, limit)))
       })
     })
   )
@@ -136,7 +137,7 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
 type Owners = ReadonlyArray<TeamName> | undefined
 
 /** Readers with the same teams share one read. */
-const sharedByReaders = <A, E>(read: (owners: Owners) => Effect.Effect<A, E>, timeToLive: Duration.DurationInput) => {
+const sharedByReaders = <A, E>(read: (owners: Owners) => Effect.Effect<A, E>, timeToLive: Duration.Input) => {
   const everything = "*"
   // Uninterruptible: the reader that began the read may go away.
   const lookup = (key: string) =>
@@ -184,6 +185,6 @@ const filled = (past: ReadonlyArray<RunBucket>, { count, since, step }: Buckets)
 const bucketsOf = (range: keyof typeof ranges, now: DateTime.Utc): Buckets => {
   const { step, count } = ranges[range]
   const millis = Duration.toMillis(step)
-  const since = DateTime.unsafeMake((Math.floor(DateTime.toEpochMillis(now) / millis) - count + 1) * millis)
+  const since = DateTime.makeUnsafe((Math.floor(DateTime.toEpochMillis(now) / millis) - count + 1) * millis)
   return { since, step, count }
 }

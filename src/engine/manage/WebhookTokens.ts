@@ -19,7 +19,7 @@ export const make = Effect.gen(function* () {
     const updated_at = yield* DateTime.now
     const change = {
       ...noOldToken,
-      ...(Duration.greaterThan(overlap, Duration.zero) && {
+      ...(Duration.isGreaterThan(overlap, Duration.zero) && {
         old_token_hash: before.token_hash,
         ...(before.token_hint !== undefined && { old_token_hint: before.token_hint }),
         old_token_valid_until: DateTime.addDuration(updated_at, overlap)

@@ -17,7 +17,7 @@ const pollInterval = "1 second"
 const pollSize = 1_000
 
 /** Notifies the watchers of runs of their ends, whichever server recorded them (`Steps`). */
-export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
+export class Outcomes extends Context.Service<
   Outcomes,
   {
     /**
@@ -42,8 +42,8 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly committed: (ends: ReadonlyArray<RunEnd>, results: ReadonlyArray<EndedRun>) => void
     readonly failed: (ends: ReadonlyArray<RunEnd>) => void
   }
->() {
-  static readonly layer: Layer.Layer<Outcomes, never, Bus | RunStore | ChangeFeed> = Layer.scoped(
+>()("webhook-trigger/Outcomes") {
+  static readonly layer: Layer.Layer<Outcomes, never, Bus | RunStore | ChangeFeed> = Layer.effect(
     Outcomes,
     Effect.gen(function* () {
       RunMetrics.begin()
@@ -82,14 +82,14 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         const found = yield* runs.ended(ids)
         for (const run of found.runs) notify(run.run_id, run)
         deleted(found.deleted)
-      }, Effect.ignoreLogged)
+      }, Effect.ignore({ log: true }))
 
       // Notifications report the ends of other replicas; the poll finds those that a broken connection lost.
       const endedElsewhere = yield* Queue.unbounded<RunId>()
       yield* feed.listen((changes) => {
         for (const change of changes) {
           if (change._tag !== "RunEnded" || ending.has(change.run_id)) continue
-          if (watchers.has(change.run_id)) endedElsewhere.unsafeOffer(change.run_id)
+          if (watchers.has(change.run_id)) endedElsewhere.offerUnsafe(change.run_id)
         }
       })
       yield* Queue.takeBetween(endedElsewhere, 1, pollSize).pipe(

@@ -1,5 +1,6 @@
 /** How runs ended and how long they took. The server that records an end counts it. */
-import { DateTime, Metric, MetricBoundaries } from "effect"
+import { MetricBoundaries } from "effect"
+import { DateTime, Metric } from "effect"
 import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"

@@ -46,7 +46,7 @@ export class Follower {
   send(updates: ReadonlyArray<RunUpdate>): void {
     const { resume } = this
     this.resume = undefined
-    resume?.(Effect.succeed(Chunk.unsafeFromArray(updates)))
+    resume?.(Effect.succeed(Chunk.fromArrayUnsafe(updates)))
   }
 
   close(): void {

@@ -24,7 +24,7 @@ export type ThreadKeyOf = (
 
 /** The key that a template makes of an input, without blanks at its ends; `undefined`: it is blank, or a value is missing. */
 const filled = (
-  renderer: Context.Tag.Service<Renderer>,
+  renderer: Context.Service.Shape<Renderer>,
   { id, template_language }: Pick<WebhookRow, "id" | "template_language">,
   template: string,
   input: Variables

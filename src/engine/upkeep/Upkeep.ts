@@ -24,7 +24,7 @@ import { Ticks } from "../step/Ticks.ts"
 export interface Task<R = never> {
   readonly name: string
   /** From the end of one run to the start of the next. */
-  readonly every: Duration.DurationInput
+  readonly every: Duration.Input
   /**
    * - `tick`: only the server that does the work of each second runs it. Two at once do no harm.
    * - `lock`: each server tries, and the lock of a row lets one of them work at a time.
@@ -174,7 +174,7 @@ export const layer: Layer.Layer<
   | Ticks
   | Trigger
   | WebhookStore
-> = Layer.scopedDiscard(
+> = Layer.effectDiscard(
   Effect.gen(function* () {
     const { isHere } = yield* Ticks
     yield* keep(yield* engineTasks, isHere)
@@ -186,7 +186,7 @@ const oftenEnough = (age: Duration.Duration) =>
   Duration.clamp(Duration.times(age, 0.1), { minimum: Duration.seconds(1), maximum: Duration.hours(1) })
 
 const removal = <R>(age: Option.Option<Duration.Duration>, task: (age: Duration.Duration) => Task<R>) =>
-  Option.match(age, { onNone: () => Layer.empty, onSome: (age) => Layer.scopedDiscard(keep([task(age)])) })
+  Option.match(age, { onNone: () => Layer.empty, onSome: (age) => Layer.effectDiscard(keep([task(age)])) })
 
 /** Removes audit events that are older; without an age, none. */
 export const auditRetention = (age: Option.Option<Duration.Duration>): Layer.Layer<never, never, AuditStore> =>
@@ -247,7 +247,7 @@ export const keep = <R>(
 const repeated = <R>({ alone, every, name, run }: Task<R>, isTicking: () => boolean) =>
   Effect.suspend(() => (alone === "tick" && !isTicking() ? Effect.void : run)).pipe(
     // The next run does what this one could not. While the database is out of reach, others say so.
-    Effect.catchAllCause((cause) =>
+    Effect.catchCause((cause) =>
       Chunk.isEmpty(Cause.defects(cause))
         ? Effect.logDebug(`Upkeep failed: ${name}`, cause)
         : Effect.logError(`Upkeep failed: ${name}`, cause)

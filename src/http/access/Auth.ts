@@ -2,8 +2,8 @@
  * Authenticates management requests: a key, or a session of the web UI. Then checks what it may do. Both come before
  * anything else, even for unknown IDs.
  */
-import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Option, Redacted } from "effect"
+import { HttpServerRequest } from "effect/http"
 import type { Access } from "../../api/access/Access.ts"
 import { Actor, Admin } from "../../api/access/Auth.ts"
 import type { ApiKey } from "../../domain/access/ApiKey.ts"

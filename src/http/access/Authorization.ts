@@ -1,6 +1,7 @@
 /** Applies the rules of the endpoints (`api/access/Rules.ts`) to a request whose sender is known. */
-import { HttpApi, HttpRouter } from "@effect/platform"
 import { DateTime, Effect, Option } from "effect"
+import { HttpRouter } from "effect/http"
+import { HttpApi } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import type { Actor } from "../../api/access/Auth.ts"
 import { type Rule, ruleOf } from "../../api/access/Rules.ts"
@@ -52,7 +53,7 @@ const objectIn = (scope: Rule[1], params: { readonly [name: string]: string | un
 /** Fails if the endpoint does not allow the request to this sender. */
 export const make: Effect.Effect<
   (
-    actor: Actor["Type"]
+    actor: Actor["Service"]
   ) => Effect.Effect<void, Forbidden | FreshSignInRequired | NotFound | Unavailable, HttpRouter.RouteContext>,
   never,
   OwnerStore

@@ -1,5 +1,6 @@
-import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { DateTime, Effect, Option, Redacted, Schema } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { SessionState, SignedOut, SignIn } from "../../api/access/Session.ts"
 import { pages } from "../../api/Pages.ts"
@@ -79,7 +80,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
         Effect.gen(function* () {
           const session = yield* Effect.mapError(sessions.find(cookie.of(request)), Problems.of)
           const now = yield* DateTime.now
-          return HttpServerResponse.unsafeJson(
+          return HttpServerResponse.jsonUnsafe(
             encodeState(
               Option.match(session, {
                 onNone: () => ({ signed_in: false, ...inUi }),
@@ -115,7 +116,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
             ...{ signed_in: true, expires_at: session.expires_at, access: accessOf(checked), recent: true },
             ...inUi
           })
-          return cookie.set(request, HttpServerResponse.unsafeJson(state), token)
+          return cookie.set(request, HttpServerResponse.jsonUnsafe(state), token)
         })
       )
       .handleRaw("signOut", ({ request }) =>
@@ -126,7 +127,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
           const url = session?.person === undefined ? Option.none() : yield* signOutAt(request, idToken)
           const response = Option.match(url, {
             onNone: () => HttpServerResponse.empty({ status: 204 }),
-            onSome: (provider_url) => HttpServerResponse.unsafeJson(encodeSignedOut({ provider_url }))
+            onSome: (provider_url) => HttpServerResponse.jsonUnsafe(encodeSignedOut({ provider_url }))
           })
           return cookie.remove(request, response)
         })

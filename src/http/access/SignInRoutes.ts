@@ -1,6 +1,6 @@
 /** Signing in to the web UI at the OpenID provider: browsers open these addresses. */
-import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Clock, Effect, Layer, Option } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { callbackPath, signInPath } from "../../api/access/SignIn.ts"
 import { pages } from "../../api/Pages.ts"
 import { personName } from "../../domain/access/PersonName.ts"
@@ -162,7 +162,7 @@ const noProvider = {
 
 const routes = (path: string) => {
   const [beginAt, finishAt] = [below(path, signInPath), below(path, callbackPath)]
-  return HttpLayerRouter.addAll(
+  return HttpRouter.addAll(
     Effect.gen(function* () {
       const proxies = yield* TrustedProxies
       const provider = yield* OidcProvider
@@ -172,12 +172,12 @@ const routes = (path: string) => {
           Effect.provideService(handler, Origin, originOf(proxies, request))
         )
       return [
-        HttpLayerRouter.route("GET", beginAt, RequestLog.observe(beginAt, withOrigin(begin))),
-        HttpLayerRouter.route("GET", finishAt, RequestLog.observe(finishAt, withOrigin(callback)))
+        HttpRouter.route("GET", beginAt, RequestLog.observe(beginAt, withOrigin(begin))),
+        HttpRouter.route("GET", finishAt, RequestLog.observe(finishAt, withOrigin(callback)))
       ]
     })
   ).pipe(Layer.merge(Unmatched.methodNotAllowed(Unmatched.onlyGet([beginAt, finishAt]))))
 }
 
 /** None without a web UI, whose pages they lead to. */
-export const layer = Layer.unwrapEffect(Effect.map(UiPath, Option.match({ onNone: () => Layer.empty, onSome: routes })))
+export const layer = Layer.unwrap(Effect.map(UiPath, Option.match({ onNone: () => Layer.empty, onSome: routes })))

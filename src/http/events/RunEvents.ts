@@ -1,6 +1,6 @@
-import * as Sse from "@effect/experimental/Sse"
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Chunk, Context, Duration, Effect, Layer, Metric, type Scope, Stream } from "effect"
+import { Sse } from "effect/encoding"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { eventStream } from "../../api/run/EventStream.ts"
 import { type InvalidParameter, type NotAcceptable, TooManyStreams } from "../../domain/Errors.ts"
 import { mark, type RunUpdate } from "../../engine/progress/RunUpdate.ts"
@@ -11,7 +11,7 @@ import * as EventRequest from "./EventRequest.ts"
 import * as RunEventText from "./RunEventText.ts"
 
 /** Maximum numbers of streams: of this process, and of one webhook, session or API key. */
-export class StreamLimits extends Context.Reference<StreamLimits>()("webhook-trigger/StreamLimits", {
+export class StreamLimits extends Context.Reference("webhook-trigger/StreamLimits", {
   defaultValue: () => ({ inAll: 10_000, ofOne: 2_000 })
 }) {}
 
@@ -37,7 +37,7 @@ const remembered = <Update extends RunUpdate>(encode: (update: Update) => string
 }
 
 /** The events of runs, as streams to HTTP clients. */
-export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
+export class RunEvents extends Context.Service<
   RunEvents,
   {
     /** Counts a stream until the scope closes. */
@@ -58,7 +58,7 @@ export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
       R | Scope.Scope
     >
   }
->() {
+>()("webhook-trigger/RunEvents") {
   static readonly layer: Layer.Layer<RunEvents> = Layer.effect(
     RunEvents,
     Effect.gen(function* () {
@@ -81,9 +81,9 @@ export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
       const encoded = (updates: Stream.Stream<RunUpdate>, format: EventRequest.Format, isCaller: boolean) => {
         if (format === "events") return Stream.map(updates, isCaller ? encodeForCaller : encodeEvent)
         const encode = AiSdkText.make(encodeProgress, encodeText)
-        return Stream.mapChunks(
+        return Stream.mapArray(
           updates,
-          Chunk.flatMap((update) => Chunk.unsafeFromArray(encode(update)))
+          Chunk.flatMap((update) => Chunk.fromArrayUnsafe(encode(update)))
         )
       }
 

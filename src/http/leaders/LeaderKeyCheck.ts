@@ -1,6 +1,6 @@
 /** Authenticates leaders' requests by their key, before anything else. */
-import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Option, Redacted } from "effect"
+import { HttpServerRequest } from "effect/http"
 import { CallingKey, LeaderAuth } from "../../api/Leading.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { LeaderKeys } from "../../engine/access/LeaderKeys.ts"

@@ -1,5 +1,6 @@
-import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import {
   CallingKey,
@@ -118,7 +119,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           const { correlation_id, run_id, traceparent } = prompt
           RequestFacts.add(request, { run_id })
           const body = { ...promptBody(prompt), correlation_id, traceparent, redelivered, cancelled: false }
-          return HttpServerResponse.unsafeJson(body)
+          return HttpServerResponse.jsonUnsafe(body)
         }).pipe(Effect.mapError(Problems.of))
       )
       .handleRaw("work", ({ request }) =>
@@ -126,7 +127,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           const { team } = yield* CallingKey
           RequestFacts.routine(request)
           const draft = yield* Effect.flatMap(read(request, WorkDraft.fields), decodeWork)
-          return HttpServerResponse.unsafeJson(yield* leaders.work({ team, ...draft }))
+          return HttpServerResponse.jsonUnsafe(yield* leaders.work({ team, ...draft }))
         }).pipe(Effect.mapError(Problems.of))
       )
       .handleRaw("reply", ({ request }) =>
@@ -149,10 +150,10 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           const { team } = yield* CallingKey
           const { correlation_id, id } = yield* Effect.flatMap(read(request, FileDraft.fields), decodeFile)
           const bytes = yield* leaders.file(team, correlation_id, id)
-          return HttpServerResponse.unsafeJson({ content: Buffer.from(bytes).toString("base64") })
+          return HttpServerResponse.jsonUnsafe({ content: Buffer.from(bytes).toString("base64") })
         }).pipe(
           Effect.catchTag("FileMissing", ({ reason }) =>
-            Effect.succeed(HttpServerResponse.unsafeJson({ content: "", missing: reason }))
+            Effect.succeed(HttpServerResponse.jsonUnsafe({ content: "", missing: reason }))
           ),
           Effect.mapError(Problems.of)
         )

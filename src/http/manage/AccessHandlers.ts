@@ -1,6 +1,6 @@
 /** API keys, the keys of leaders, and sessions. */
-import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Layer, Redacted } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"

@@ -1,5 +1,6 @@
-import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { AuditFilterParameters } from "../../api/access/Audit.ts"
 import { pageSize } from "../../api/PageSize.ts"
@@ -28,7 +29,7 @@ export const layer = HttpApiBuilder.group(Api, "audit", (handlers) =>
     const { place } = yield* RunExport
     const streams = yield* ActorStreams.make
     const exported = (request: HttpServerRequest.HttpServerRequest, filter: Filter, format: AuditExport.Format) =>
-      Effect.zipRight(place, streams(request)).pipe(
+      Effect.andThen(place, streams(request)).pipe(
         Effect.flatMap(({ stillSignedIn }) => AuditExport.respond(request, filterOf(filter), format, stillSignedIn)),
         Audit.recordDone("audit.exported", undefined, () => ({ ...encodeFilter(filter), file: format.file })),
         Effect.mapError(Problems.of)

@@ -1,5 +1,5 @@
-import { HttpApiBuilder, type HttpApiGroup } from "@effect/platform"
 import { Duration, Effect, Layer, Redacted } from "effect"
+import { HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"

@@ -1,6 +1,6 @@
 /** The address of a run that a management request has started, as `Location`. */
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Submitted } from "../../engine/accept/Trigger.ts"
 import { managementUrl, mountedAt } from "../request/PublicUrl.ts"
 import { runIdOf } from "../trigger/RunAnswer.ts"

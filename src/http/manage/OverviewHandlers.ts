@@ -1,5 +1,6 @@
-import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
-import { DateTime, Duration, Effect, Either } from "effect"
+import { DateTime, Duration, Effect, Result } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
@@ -39,7 +40,7 @@ const decodeDraft = validate(DraftBody)
 
 const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
   ...{ variables, ...(places && { places }) },
-  ...Either.match(rendered, {
+  ...Result.match(rendered, {
     onLeft: (refusal) => {
       const { detail, title } = Problems.of(refusal)
       return { refused: `${title}. ${detail}` }

@@ -1,7 +1,7 @@
 /** Converts requests for replays to the engine's input, and its results to responses. */
 import { createHash, randomBytes } from "node:crypto"
-import type { HttpServerRequest } from "@effect/platform"
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import type { ProblemCode } from "../../api/ProblemTitles.ts"
 import type { ReplayBody, Replayed as ReplayedBody, ReplayManyBody } from "../../api/run/Replays.ts"
 import { type Fault, Invalid } from "../../domain/Errors.ts"
@@ -26,9 +26,9 @@ const requestOf = (
   prompt: ReplayRequest["prompt"] = "template",
   { message, thread, variables }: Pick<ReplayRequest, "message" | "thread" | "variables"> = {}
 ) =>
-  Either.map(
+  Result.map(
     Idempotency.readWith(request, () =>
-      Either.map(Input.contentOf({}, variables ?? { prompt, ...(message && { message }) }), (content) =>
+      Result.map(Input.contentOf({}, variables ?? { prompt, ...(message && { message }) }), (content) =>
         thread === undefined ? content : { content, thread }
       )
     ),
@@ -115,14 +115,14 @@ export const answer = (
   matched: ids.length,
   more,
   replayed: results.flatMap(({ run_id, result }) =>
-    Either.isRight(result) ? [{ run_id: result.right, replay_of: run_id }] : []
+    Result.isSuccess(result) ? [{ run_id: result.success, replay_of: run_id }] : []
   ),
   refused: results.flatMap(({ run_id, result }) => {
-    if (Either.isRight(result)) return []
+    if (Result.isSuccess(result)) return []
     const { code, detail } =
-      which._tag === "Matching" && result.left._tag === "IdempotencyKeyReused"
+      which._tag === "Matching" && result.failure._tag === "IdempotencyKeyReused"
         ? alreadyReplayed
-        : Problems.of(result.left)
+        : Problems.of(result.failure)
     return [{ replay_of: run_id, code, detail }]
   })
 })

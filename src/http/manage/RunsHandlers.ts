@@ -1,5 +1,6 @@
-import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Array, DateTime, Effect, Either, identity, Schema, Stream, Struct } from "effect"
+import { Array, DateTime, Effect, identity, Result, Schema, Stream, Struct } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
@@ -62,7 +63,7 @@ const encodeFilter = Schema.encodeSync(RunFilterParameters)
 const decodeApproval = validate(Approval)
 const decodeIds = validate(RunIds)
 
-const notFound = (run_id: RunId): Replayed => ({ run_id, result: Either.left(new NotFound()) })
+const notFound = (run_id: RunId): Replayed => ({ run_id, result: Result.fail(new NotFound()) })
 
 /** Whatever its type, a browser only stores it. */
 const asAttachment = ({ name }: RunFile, bytes: Uint8Array) =>
@@ -94,10 +95,10 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         ids,
         (run_id) =>
           (isAllowed(run_id) ? cancelOne(run_id) : new NotFound()).pipe(
-            Effect.as(Either.right(run_id)),
+            Effect.as(Result.succeed(run_id)),
             Effect.catchTag("NotFound", "RunEnded", (refusal) => {
               const { code, detail } = Problems.of(refusal)
-              return Effect.succeed(Either.left({ run_id, code, detail }))
+              return Effect.succeed(Result.fail({ run_id, code, detail }))
             })
           ),
         { concurrency: 20 }

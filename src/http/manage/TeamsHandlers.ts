@@ -1,6 +1,7 @@
 /** Teams, their threads, and the chat messages to them. */
-import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
-import { DateTime, Effect, Either, Layer } from "effect"
+import { DateTime, Effect, Layer, Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
@@ -47,7 +48,7 @@ const makeSendMessage = Effect.map(
     ) =>
       Effect.gen(function* () {
         const in_thread = thread_key === undefined ? {} : { thread_key }
-        const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message, ...in_thread }))
+        const idempotency = yield* Idempotency.readWith(request, () => Result.succeed({ message, ...in_thread }))
         const how = { received_at, wait: wait === true, ...in_thread, ...(agent && { agent }), ...idempotency }
         const sent = yield* Audit.recordStart(...audited)(trigger.message(team, message, how))
         return yield* withLocation(request, RunAnswer.ofMessage(request, sent), sent)

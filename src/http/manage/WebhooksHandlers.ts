@@ -1,5 +1,6 @@
-import { HttpApiBuilder, HttpApp, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Redacted, Schema } from "effect"
+import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
@@ -24,7 +25,7 @@ import * as RequestFacts from "../request/RequestFacts.ts"
 
 /** Adds `ETag` to the response. */
 const writeTag = ({ version }: { readonly version: number }): Effect.Effect<void> =>
-  HttpApp.appendPreResponseHandler((_request, response) =>
+  HttpEffect.appendPreResponseHandler((_request, response) =>
     Effect.succeed(HttpServerResponse.setHeader(response, "etag", `"${version}"`))
   )
 
@@ -46,9 +47,7 @@ const decodePreview = validate(SampleBody)
 const decodeCheck = validate(
   Schema.Struct({
     webhook: Schema.Object,
-    destinations: Schema.optionalWith(Schema.Array(Schema.Unknown).pipe(Schema.maxItems(maxDestinations)), {
-      exact: true
-    })
+    destinations: Schema.optionalKey(Schema.Array(Schema.Unknown).pipe(Schema.check(Schema.isMaxLength(maxDestinations))))
   })
 )
 
@@ -123,7 +122,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
       .handle("delete", ({ path, request }) =>
         scope
           .checkDeletion(path.id)
-          .pipe(Effect.zipRight(webhooks.remove(path.id, expectedVersions(request))), Effect.mapError(Problems.of))
+          .pipe(Effect.andThen(webhooks.remove(path.id, expectedVersions(request))), Effect.mapError(Problems.of))
       )
       .handle("resume", ({ path }) => Effect.mapError(webhooks.resume(path.id), Problems.of))
       .handle("endOldToken", ({ path }) => Effect.mapError(webhooks.endOldToken(path.id), Problems.of))

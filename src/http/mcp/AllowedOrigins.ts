@@ -1,6 +1,6 @@
 /** Cross-origin requests of pages in a browser (CORS), such as the web UI of the MCP Inspector. */
-import { HttpMiddleware, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer } from "effect"
+import { HttpMiddleware, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { Forbidden } from "../../domain/Errors.ts"
 import { makeManagementOriginFor } from "../request/PublicUrl.ts"
 import * as RequestLog from "../request/RequestLog.ts"
@@ -8,7 +8,7 @@ import * as RequestLog from "../request/RequestLog.ts"
 type Handler<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
 /** Origins whose pages may call `/mcp`. Default: none but the server's own. */
-export class AllowedOrigins extends Context.Reference<AllowedOrigins>()("webhook-trigger/McpAllowedOrigins", {
+export class AllowedOrigins extends Context.Reference("webhook-trigger/McpAllowedOrigins", {
   defaultValue: (): ReadonlyArray<string> => []
 }) {
   static readonly layer = (origins: ReadonlyArray<string>): Layer.Layer<never> => Layer.succeed(AllowedOrigins, origins)

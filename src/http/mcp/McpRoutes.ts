@@ -2,8 +2,9 @@
  * `/mcp`: the Model Context Protocol over HTTP. Webhooks are tools for AI assistants. Stateless, so any replica answers any
  * request.
  */
-import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Effect, Layer, Option, Runtime } from "effect"
+import { Effect, Layer, Option } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Runtime } from "effect"
 import { eventStream } from "../../api/run/EventStream.ts"
 import { InvalidBody, NotAcceptable, Unavailable } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
@@ -51,7 +52,7 @@ const make = Effect.gen(function* () {
   const { version } = yield* ServerFacts
   const proxies = yield* TrustedProxies
   const runs = yield* Runs.make
-  const runtime = yield* Effect.runtime<Effect.Effect.Context<ReturnType<typeof runs.start>>>()
+  const runtime = yield* Effect.context<Effect.Effect.Context<ReturnType<typeof runs.start>>>()
 
   return Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -95,8 +96,8 @@ const make = Effect.gen(function* () {
   })
 })
 
-export const layer = HttpLayerRouter.addAll(
+export const layer = HttpRouter.addAll(
   Effect.map(Effect.all([make, AllowedOrigins.make]), ([handler, { observe }]) => [
-    HttpLayerRouter.route("*", route, observe(route, handler))
+    HttpRouter.route("*", route, observe(route, handler))
   ])
 ).pipe(Layer.merge(ProtectedResource.layer))

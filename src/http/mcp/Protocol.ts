@@ -143,7 +143,7 @@ export const make =
           : start(name, args, context)
       return run(refusalsAsResults(call), context) as Promise<CallToolResult>
     })
-    server.setRequestHandler("tasks/get", { params: Schema.standardSchemaV1(TaskId) }, ({ taskId }, context) =>
+    server.setRequestHandler("tasks/get", { params: Schema.toStandardSchemaV1(TaskId) }, ({ taskId }, context) =>
       run(
         Effect.map(task(taskId), ({ first, latest }) =>
           RunResult.ofTask(first, latest, capabilitiesOf(sdk, context).canAsk)
@@ -151,7 +151,7 @@ export const make =
         context
       )
     )
-    server.setRequestHandler("tasks/update", { params: Schema.standardSchemaV1(TaskId) }, ({ taskId }, context) =>
+    server.setRequestHandler("tasks/update", { params: Schema.toStandardSchemaV1(TaskId) }, ({ taskId }, context) =>
       run(
         Effect.flatMap(task(taskId), ({ latest }) => {
           const reply = replyIn(sdk, context.mcpReq.inputResponses)
@@ -162,7 +162,7 @@ export const make =
         context
       )
     )
-    server.setRequestHandler("tasks/cancel", { params: Schema.standardSchemaV1(TaskId) }, ({ taskId }, context) =>
+    server.setRequestHandler("tasks/cancel", { params: Schema.toStandardSchemaV1(TaskId) }, ({ taskId }, context) =>
       run(
         Effect.flatMap(task(taskId), ({ latest }) => Effect.as(runs.cancel(caller, latest.run_id), {})),
         context

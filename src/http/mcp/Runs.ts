@@ -1,5 +1,5 @@
 /** The runs that tools start, read, cancel and answer. */
-import { Context, Data, DateTime, Duration, Effect, Either, Option, Stream } from "effect"
+import { Context, Data, DateTime, Duration, Effect, Option, Result, Stream } from "effect"
 import type { Grant } from "../../domain/access/Grant.ts"
 import { mayDo } from "../../domain/access/Roles.ts"
 import { NotFound, type Unavailable } from "../../domain/Errors.ts"
@@ -52,13 +52,13 @@ export interface Extra {
 
 /** A call's idempotency key, which is of its caller. */
 const idempotencyOf = (caller: Caller, { idempotency_key: key }: Extra, content: unknown) =>
-  key === undefined ? Either.right({}) : Idempotency.ofSender(idempotencyMeta, key, caller.id, content)
+  key === undefined ? Result.succeed({}) : Idempotency.ofSender(idempotencyMeta, key, caller.id, content)
 
 /**
  * How long a call waits for a run. Clients give up after 60 seconds, and some after 30, unless they hear of progress, which
  * clients of the first kind ask for.
  */
-export class LongestWait extends Context.Reference<LongestWait>()("webhook-trigger/LongestWait", {
+export class LongestWait extends Context.Reference("webhook-trigger/LongestWait", {
   defaultValue: () => ({ withProgress: Duration.seconds(50), withoutProgress: Duration.seconds(25) })
 }) {}
 
@@ -118,7 +118,7 @@ export const make = Effect.gen(function* () {
       // The list of tools may be a moment old.
       if (!isToolOf(caller, webhook)) return yield* new UnknownTool({ name })
       const variables = inputOf(webhook, args)
-      const idempotency = yield* Either.flatMap(Input.contentOf(webhook, variables), (content) =>
+      const idempotency = yield* Result.flatMap(Input.contentOf(webhook, variables), (content) =>
         idempotencyOf(caller, extra, content)
       )
       const { triggered_by: thread_owner } = caller.grant
@@ -148,7 +148,7 @@ export const make = Effect.gen(function* () {
           onTrue: () => Effect.orElseSucceed(isOwn(caller, id), () => false),
           onFalse: () => Effect.succeed(false)
         })
-        const end = yield* Effect.zipRight(
+        const end = yield* Effect.andThen(
           enter({ of: "key", id: caller.id }),
           watch.follow(id, { read: read(caller, id) })
         ).pipe(

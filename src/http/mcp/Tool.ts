@@ -1,6 +1,6 @@
 /** A webhook as a tool of the Model Context Protocol. */
 import type { Tool } from "@modelcontextprotocol/server"
-import { Array, Either } from "effect"
+import { Array, Result } from "effect"
 import { pathOf } from "../../domain/prompt/Path.ts"
 import * as Template from "../../domain/prompt/Template.ts"
 import type { Variables } from "../../domain/run/Run.ts"
@@ -65,7 +65,7 @@ const loopsIn = (template: string): ReadonlySet<string> => {
 const requiredIn = ({ prompt_template, template_language }: Webhook): ReadonlySet<string> =>
   template_language === "liquid"
     ? new Set()
-    : Either.match(Template.parse(prompt_template), {
+    : Result.match(Template.parse(prompt_template), {
         onLeft: () => new Set(),
         onRight: ({ placeholders }) => new Set(placeholders.flatMap(({ name, optional }) => (optional ? [] : [name])))
       })

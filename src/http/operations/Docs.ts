@@ -3,8 +3,9 @@
  * need scripts, and this page must work without scripts and without other servers.
  */
 import { createHash } from "node:crypto"
-import { HttpServerResponse, type OpenApi } from "@effect/platform"
 import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { OpenApi } from "effect/http-api"
 import { titles } from "../../api/ProblemTitles.ts"
 import { ifApiDocs } from "../access/OperationsAccess.ts"
 import { Html, html, prose } from "./Html.ts"

@@ -1,6 +1,7 @@
 /** The contract for programs: OpenAPI 3.1, derived from the API's definition. */
-import { HttpServerResponse, OpenApi } from "@effect/platform"
 import { Effect, Option } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { OpenApi } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { ruleOf } from "../../api/access/Rules.ts"
 import { tokenScheme } from "../../api/run/Trigger.ts"
@@ -93,7 +94,7 @@ export const layer = ifApiDocs(
   ReadOnlyRoute.layer(
     "/openapi.json",
     Effect.flatMap(managementUrl, (url) =>
-      Effect.cached(Effect.sync(() => HttpServerResponse.unsafeJson(makeDocument(Option.getOrElse(url, () => "/")))))
+      Effect.cached(Effect.sync(() => HttpServerResponse.jsonUnsafe(makeDocument(Option.getOrElse(url, () => "/")))))
     )
   )
 )

@@ -1,6 +1,7 @@
 /** `/metrics`. */
-import { HttpServerResponse } from "@effect/platform"
-import { DateTime, Effect, Metric, MetricKey, MetricPair, MetricState } from "effect"
+import { DateTime, Effect, Metric } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { MetricKey, MetricPair, MetricState } from "effect"
 import type { Team } from "../../domain/Team.ts"
 import { Teams } from "../../engine/manage/Teams.ts"
 import { ClockOffset } from "../../engine/upkeep/DatabaseClock.ts"
@@ -103,7 +104,7 @@ const make = Effect.gen(function* () {
       contentType: "text/plain; version=0.0.4; charset=utf-8"
     })
   })
-  return Effect.zipRight(checkToken, respond)
+  return Effect.andThen(checkToken, respond)
 })
 
 export const layer = ReadOnlyRoute.layer("/metrics", make)

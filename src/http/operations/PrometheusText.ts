@@ -2,7 +2,8 @@
  * Effect's metrics in Prometheus's text format (exposition format 0.0.4). Written by hand: Effect's only exporter for
  * it is OpenTelemetry's, whose SDK every server would have to load.
  */
-import { MetricKeyType, type MetricLabel, type MetricPair, MetricState, Option } from "effect"
+import { MetricKeyType, type MetricLabel, type MetricPair, MetricState } from "effect"
+import { Option } from "effect"
 
 /** A metric in Prometheus's sense: all series of one name. */
 export interface Family {

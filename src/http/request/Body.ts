@@ -5,9 +5,9 @@
 
 import { IncomingMessage } from "node:http"
 import { createGunzip } from "node:zlib"
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect, Result, Stream } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect, Either, Stream } from "effect"
 import { BodyTooLarge, InvalidBody, Unavailable, type UnsupportedMediaType } from "../../domain/Errors.ts"
 import { ofCallers, withPlainNumbers } from "../../domain/Json.ts"
 import { mediaTypeFault } from "../../domain/request/IncomingRequest.ts"
@@ -46,7 +46,7 @@ const noneLeft = new Unavailable({
 })
 
 const readNodeStream = (request: Request, source: IncomingMessage, { listener, limit_bytes }: Limits) =>
-  Effect.async<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
+  Effect.callback<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
     const chunks: Array<Buffer> = []
     let bytes = 0
     const onData = (chunk: Buffer) => {
@@ -86,7 +86,7 @@ const readStream = (request: Request, limit_bytes: number) =>
 const notGzip = new InvalidBody({ detail: "The body is not gzip, as its `Content-Encoding` says." })
 
 const inflate = (body: Uint8Array, { limit_bytes, listener }: Limits) =>
-  Effect.async<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
+  Effect.callback<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
     const gunzip = createGunzip()
     const chunks: Array<Buffer> = []
     let bytes = 0
@@ -127,14 +127,14 @@ export const readObject = (
   mediaTypeFault(request.headers, ["json"]) ??
   Effect.flatMap(readBytes(request, { limit_bytes, ...(listener && { listener }) }), (bytes) =>
     decode(bytes).pipe(
-      Either.flatMap(parseObject),
-      Either.flatMap(withNumbersOfCallers),
-      Either.mapLeft((detail) => new InvalidBody({ detail }))
+      Result.flatMap(parseObject),
+      Result.flatMap(withNumbersOfCallers),
+      Result.mapError((detail) => new InvalidBody({ detail }))
     )
   )
 
-const withNumbersOfCallers = (object: JsonObject): Either.Either<JsonObject, string> =>
-  Either.try({
+const withNumbersOfCallers = (object: JsonObject): Result.Result<JsonObject, string> =>
+  Result.try({
     try: () => withPlainNumbers(object, ofCallers) as JsonObject,
     // V8 has no more room for its calls.
     catch: () => "The body is nested too deep."
@@ -161,7 +161,7 @@ export const lingeringClose = (
   const source = nodeRequest(request)
   const { body } = response
   if (source === undefined || source.complete || body._tag !== "Uint8Array") return response
-  const rest = Effect.async<void>((resume) => {
+  const rest = Effect.callback<void>((resume) => {
     let bytes = 0
     const onData = (chunk: Buffer) => {
       bytes += chunk.length

@@ -5,8 +5,8 @@
 
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
-import { HttpApp, HttpBody, HttpLayerRouter, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
+import { HttpBody, HttpEffect, HttpRouter, HttpServerResponse } from "effect/http"
 import { withNumbers } from "../../api/ExactNumbers.ts"
 
 /** In bytes. A shorter response fits in one packet anyway. */
@@ -46,8 +46,8 @@ const compressed = (
 }
 
 /** For all routes of the layer that it is provided to. Compresses last, when a handler's `ETag` is in the response. */
-export const layer = HttpLayerRouter.middleware((handler) =>
+export const layer = HttpRouter.middleware((handler) =>
   Effect.tap(handler, () =>
-    HttpApp.appendPreResponseHandler(({ headers }, response) => compressed(response, headers["accept-encoding"]))
+    HttpEffect.appendPreResponseHandler(({ headers }, response) => compressed(response, headers["accept-encoding"]))
   )
 ).layer

@@ -1,6 +1,7 @@
 /** Converts any failure of a route to a response. */
-import { HttpApiError, HttpServerError, HttpServerResponse } from "@effect/platform"
 import { Cause, Effect } from "effect"
+import { HttpServerError, HttpServerResponse } from "effect/http"
+import { HttpApiError } from "effect/http-api"
 import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
 import * as Problems from "./Problems.ts"
 

@@ -1,6 +1,7 @@
 /** Checks the query of a management request against its endpoint's parameters. */
-import { HttpApi, HttpRouter, HttpServerRequest } from "@effect/platform"
-import { type DateTime, Effect, Either, Option, Schema, SchemaAST } from "effect"
+import { type DateTime, Effect, Option, Result, Schema, SchemaAST } from "effect"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import { HttpApi } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { type Fault, Invalid, InvalidParameter, maxFaults } from "../../domain/Errors.ts"
 import { faultsOf } from "../../domain/SchemaFaults.ts"
@@ -8,17 +9,17 @@ import { search } from "./Parameters.ts"
 
 interface Endpoint {
   readonly names: ReadonlySet<string>
-  readonly decode: (query: Record<string, unknown>) => Either.Either<object, InvalidParameter>
+  readonly decode: (query: Record<string, unknown>) => Result.Result<object, InvalidParameter>
 }
 
-const none: Endpoint = { names: new Set(), decode: () => Either.right({}) }
+const none: Endpoint = { names: new Set(), decode: () => Result.succeed({}) }
 
-const endpointOf = (schema: Schema.Schema<object, unknown>): Endpoint => {
-  const decode = Schema.decodeUnknownEither(schema)
+const endpointOf = (schema: Schema.Codec<object, unknown>): Endpoint => {
+  const decode = Schema.decodeUnknownResult(schema)
   return {
     names: new Set(SchemaAST.getPropertySignatures(schema.ast).map(({ name }) => String(name))),
     decode: (query) =>
-      Either.mapLeft(decode(query), ({ issue }) => {
+      Result.mapError(decode(query), ({ issue }) => {
         const [fault] = faultsOf(issue)
         return new InvalidParameter({ name: String(fault?.path[0] ?? ""), detail: fault?.detail ?? "is not valid" })
       })
@@ -64,7 +65,7 @@ export const periodFault = (
   { from, to }: { readonly from?: DateTime.Utc | undefined; readonly to?: DateTime.Utc | undefined },
   pointer = "to"
 ): Fault | undefined =>
-  from !== undefined && to !== undefined && to.epochMillis <= from.epochMillis
+  from !== undefined && to !== undefined && to.epochMilliseconds <= from.epochMilliseconds
     ? { pointer, detail: "must be after `from`" }
     : undefined
 

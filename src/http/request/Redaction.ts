@@ -2,12 +2,13 @@
  * Around all routes, also a host's: keeps Effect's own request logger and tracer from recording a URL that may contain
  * a token.
  */
-import { HttpLayerRouter, HttpMiddleware, HttpServerRequest } from "@effect/platform"
-import { Effect, FiberRef, Layer, Option, Tracer } from "effect"
+import { Effect, Layer, Option, Tracer } from "effect"
+import { HttpMiddleware, HttpRouter, HttpServerRequest } from "effect/http"
+import { FiberRef } from "effect"
 import * as RequestLog from "./RequestLog.ts"
 import { answerNotFound } from "./Unmatched.ts"
 
-type Router = HttpLayerRouter.HttpRouter
+type Router = HttpRouter.HttpRouter
 
 /** In whatever spelling the router accepts: it decodes the URL, and ignores case and repeated slashes. */
 const mayContainToken = (url: string): boolean => {
@@ -33,7 +34,7 @@ const redactSpan = (span: Tracer.AnySpan): void => {
   }
 }
 
-const redactRequests = HttpLayerRouter.middleware(
+const redactRequests = HttpRouter.middleware(
   (app) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
       Effect.flatMap(Effect.serviceOption(Tracer.ParentSpan), (span) => {
@@ -47,7 +48,7 @@ const redactRequests = HttpLayerRouter.middleware(
 )
 
 /** Applies to the host's server, like a logger's layer; elsewhere `redactSpan` does it. */
-const disableTracer = Layer.scopedDiscard(
+const disableTracer = Layer.effectDiscard(
   Effect.flatMap(FiberRef.get(HttpMiddleware.currentTracerDisabledWhen), (disabled) =>
     Effect.locallyScoped(
       HttpMiddleware.currentTracerDisabledWhen,

@@ -2,28 +2,9 @@
  * One log line, one span and the metrics of every request, under the route's pattern, because a trigger's URL contains
  * its token.
  */
-import {
-  HttpLayerRouter,
-  HttpMiddleware,
-  HttpServerRequest,
-  HttpServerResponse,
-  HttpTraceContext
-} from "@effect/platform"
-import {
-  Cause,
-  Clock,
-  Context,
-  Effect,
-  Exit,
-  type Fiber,
-  FiberRef,
-  LogLevel,
-  Metric,
-  MetricBoundaries,
-  Option,
-  Runtime,
-  Tracer
-} from "effect"
+import { Cause, Clock, Context, Effect, Exit, type Fiber, LogLevel, Metric, Option, References, Tracer } from "effect"
+import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
+import { FiberRef, MetricBoundaries, Runtime } from "effect"
 import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
 import { Origin } from "../../engine/access/Audit.ts"
 import type { Networks } from "../../runtime/Networks.ts"
@@ -82,10 +63,10 @@ const durations = Metric.histogram(
  * a fiber's state has a cost.
  */
 export const silenceEffectLogger = <A, E, R>(app: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.withFiberRuntime((fiber) =>
+  Effect.withFiber((fiber) =>
     fiber.getFiberRef(HttpMiddleware.loggerDisabled)
       ? app
-      : Effect.zipRight(FiberRef.set(HttpMiddleware.loggerDisabled, true), app)
+      : Effect.andThen(FiberRef.set(HttpMiddleware.loggerDisabled, true), app)
   )
 
 const traceId = /^[\da-f]{32}$/i
@@ -114,8 +95,8 @@ const hideHeaders = (span: Tracer.AnySpan): void => {
 }
 
 /** The request's span: the host's, or its caller's. */
-const parentOf = (fiber: Fiber.RuntimeFiber<any, any>, request: Request) => {
-  const ofHost = Context.getOption(fiber.currentContext, Tracer.ParentSpan)
+const parentOf = (fiber: Fiber.Fiber<any, any>, request: Request) => {
+  const ofHost = Context.getOption(fiber.context, Tracer.ParentSpan)
   if (Option.isSome(ofHost)) hideHeaders(ofHost.value)
   return Option.getOrUndefined(Option.orElse(ofHost, () => callersSpan(request)))
 }
@@ -169,13 +150,13 @@ const withOneHost = <E, R>(
 /** The counts, log line and trace of the request, from now to its response. */
 const begin = (route: string, request: Request, clock: Clock.Clock, proxies: Networks) => {
   const { method } = request
-  const started = clock.unsafeCurrentTimeMillis()
+  const started = clock.currentTimeMillisUnsafe()
   /** Counts the response. Returns the log line, which is only made if there is one. */
   const finish = (status: number): Effect.Effect<void> => {
-    const duration_ms = clock.unsafeCurrentTimeMillis() - started
+    const duration_ms = clock.currentTimeMillisUnsafe() - started
     record(requests, 1, { method, route, status: String(status) })
     record(durations, duration_ms / 1000, { method, route })
-    const level = RequestFacts.isRoutine(request) && status < 400 ? LogLevel.Debug : LogLevel.Info
+    const level = RequestFacts.isRoutine(request) && status < 400 ? "Debug" : "Info"
     return Effect.suspend(() =>
       Effect.annotateLogs(Effect.logWithLevel(level, `${method} ${route}`), {
         ...{ status, duration_ms, client_address: clientAddress(proxies, request) },
@@ -187,7 +168,7 @@ const begin = (route: string, request: Request, clock: Clock.Clock, proxies: Net
   return finish
 }
 
-const isLoggedBy = (minimum: LogLevel.LogLevel): boolean => LogLevel.lessThanEqual(minimum, LogLevel.Info)
+const isLoggedBy = (minimum: LogLevel.LogLevel): boolean => LogLevel.lessThanEqual(minimum, "Info")
 
 const complete = (response: Response): Response => HttpServerResponse.setHeaders(response, Problems.headersOf(response))
 
@@ -197,21 +178,21 @@ const observeRequest = <E, R>(
   request: Request,
   handler: Effect.Effect<Response, E, R>
 ): Effect.Effect<Response, never, R> =>
-  Effect.withFiberRuntime<Response, never, R>((fiber) => {
+  Effect.withFiber<Response, never, R>((fiber) => {
     const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
-    const proxies = Context.get(fiber.currentContext, TrustedProxies)
+    const proxies = Context.get(fiber.context, TrustedProxies)
     const name = `${request.method} ${route}`
     const count = begin(route, request, clock, proxies)
-    const isTraced = fiber.getFiberRef(FiberRef.currentTracerEnabled)
+    const isTraced = fiber.getFiberRef(References.TracerEnabled)
 
     /** Counts and logs the request, then continues with `then`. */
     const finish = <A>(status: number, then: Effect.Effect<A>): Effect.Effect<A> => {
       const line = count(status)
-      const isLogged = isLoggedBy(fiber.getFiberRef(FiberRef.currentMinimumLogLevel))
-      const logged = isLogged ? Effect.zipRight(line, then) : then
+      const isLogged = isLoggedBy(fiber.getFiberRef(References.MinimumLogLevel))
+      const logged = isLogged ? Effect.andThen(line, then) : then
       if (!isTraced) return logged
       const { run_id } = RequestFacts.of(request)
-      return Effect.zipRight(
+      return Effect.andThen(
         Effect.annotateCurrentSpan({
           "http.request.method": request.method,
           "http.route": route,
@@ -230,7 +211,7 @@ const observeRequest = <E, R>(
     return Effect.uninterruptible(
       Effect.matchCauseEffect(Effect.interruptible(withOneHost(request, handler)), {
         onFailure: (cause) =>
-          Cause.isInterruptedOnly(cause)
+          Cause.hasInterruptsOnly(cause)
             ? finish(499, Effect.failCause(cause as Cause.Cause<never>))
             : Effect.flatMap(ErrorResponse.ofCause(cause), answer),
         onSuccess: answer
@@ -243,13 +224,13 @@ const observeRequest = <E, R>(
  * `send`, unless it was interrupted.
  */
 export const makeDirect = Effect.gen(function* () {
-  const fork = Runtime.runFork(yield* Effect.runtime<never>())
+  const fork = Runtime.runFork(yield* Effect.context<never>())
   return <E>(
     route: string,
     request: Request,
     handler: Effect.Effect<Response, E>,
     send: (response: Response) => void
-  ): Fiber.RuntimeFiber<Response> => {
+  ): Fiber.Fiber<Response> => {
     const fiber = fork(observeRequest(route, request, handler))
     fiber.addObserver((exit) => {
       if (Exit.isSuccess(exit)) send(exit.value)
@@ -261,10 +242,10 @@ export const makeDirect = Effect.gen(function* () {
 /**
  * Applies `observe` to all routes of the layer that it is provided to, and provides the actor of their audit events.
  */
-export const layer = HttpLayerRouter.middleware((handler) =>
+export const layer = HttpRouter.middleware((handler) =>
   Effect.flatMap(
-    Effect.all([HttpLayerRouter.RouteContext, HttpServerRequest.HttpServerRequest, TrustedProxies]),
-    ([{ route }, request, proxies]): Effect.Effect<Response, HttpLayerRouter.unhandled, Request> =>
+    Effect.all([HttpRouter.RouteContext, HttpServerRequest.HttpServerRequest, TrustedProxies]),
+    ([{ route }, request, proxies]): Effect.Effect<Response, HttpRouter.unhandled, Request> =>
       observe(
         route.path,
         Effect.provideService(handler, Origin, originOf(proxies, request)),

@@ -1,7 +1,8 @@
 /** Requests without a route: 405 for a known path with another method, else 404. */
 import { METHODS } from "node:http"
-import { HttpApi, HttpLayerRouter, type HttpMethod, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer } from "effect"
+import { type HttpMethod, HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpApi } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { MethodNotAllowed } from "../../domain/Errors.ts"
 import { isRouteNotFound } from "./ErrorResponse.ts"
@@ -21,7 +22,7 @@ const methods = [...common, ...rare]
 export const anyMethod = <E, R>(
   path: `/${string}`,
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
-): ReadonlyArray<HttpLayerRouter.Route<E, R>> => methods.map((method) => HttpLayerRouter.route(method, path, handler))
+): ReadonlyArray<HttpRouter.Route<E, R>> => methods.map((method) => HttpRouter.route(method, path, handler))
 
 type Paths = ReadonlyMap<`/${string}`, ReadonlySet<string>>
 
@@ -29,18 +30,18 @@ const refusalsOf = (path: `/${string}`, allowed: ReadonlySet<string>, methods: R
   const all = allowed.has("GET") ? new Set([...allowed, "HEAD"]) : allowed
   const allow = common.filter((method) => all.has(method)).join(", ")
   const refuse = RequestLog.observe(path, new MethodNotAllowed({ allow }))
-  return methods.filter((method) => !all.has(method)).map((method) => HttpLayerRouter.route(method, path, refuse))
+  return methods.filter((method) => !all.has(method)).map((method) => HttpRouter.route(method, path, refuse))
 }
 
 /**
  * Adds routes that refuse every other method on these paths; those for rare methods only when a request first uses one.
  * Two thousand routes for methods that are hardly ever used would take a third of the CPU time of a start.
  */
-class Refusals extends Context.Tag("webhook-trigger/Refusals")<Refusals, (paths: Paths) => Effect.Effect<void>>() {
+class Refusals extends Context.Service<Refusals, (paths: Paths) => Effect.Effect<void>>()("webhook-trigger/Refusals") {
   static readonly layer = Layer.effect(
     Refusals,
     Effect.gen(function* () {
-      const router = yield* HttpLayerRouter.HttpRouter
+      const router = yield* HttpRouter.HttpRouter
       const additions: Array<(methods: ReadonlyArray<Method>) => Effect.Effect<void>> = []
       const added = new Map<string, Effect.Effect<void>>()
       for (const method of rare) {
@@ -50,11 +51,11 @@ class Refusals extends Context.Tag("webhook-trigger/Refusals")<Refusals, (paths:
       yield* router.addGlobalMiddleware((app) =>
         Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method }) => {
           const add = added.get(method)
-          return add === undefined ? app : Effect.zipRight(add, app)
+          return add === undefined ? app : Effect.andThen(add, app)
         })
       )
       return (paths: Paths) =>
-        Effect.contextWithEffect((context: Context.Context<never>) => {
+        Effect.contextWith((context: Context.Context<never>) => {
           // With the middleware that a host provides to these routes.
           const add = (methods: ReadonlyArray<Method>) =>
             Effect.provide(
@@ -72,7 +73,7 @@ class Refusals extends Context.Tag("webhook-trigger/Refusals")<Refusals, (paths:
  * Refuses every other method on these paths; where GET is allowed, so is HEAD. Without these routes, the router would
  * answer 404, because it only knows paths together with their methods.
  */
-export const methodNotAllowed = (paths: Paths): Layer.Layer<never, never, HttpLayerRouter.HttpRouter> =>
+export const methodNotAllowed = (paths: Paths): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   Layer.effectDiscard(Effect.flatMap(Refusals, (refuse) => refuse(paths))).pipe(Layer.provide(Refusals.layer))
 
 /** Read-only paths. */
@@ -112,7 +113,7 @@ const isNavigation = ({ method, url, headers }: Request) =>
 export const answerNotFound =
   (page?: NotFoundPage) =>
   <E, R>(app: Effect.Effect<Response, E, R>) =>
-    Effect.catchAll(app, (error) =>
+    Effect.catch(app, (error) =>
       isRouteNotFound(error)
         ? Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
             RequestLog.observeUnknownPath(
@@ -124,5 +125,5 @@ export const answerNotFound =
     )
 
 /** For a server of its own; a host answers unknown paths in its own way. */
-export const notFound = (page?: NotFoundPage): Layer.Layer<never, never, HttpLayerRouter.HttpRouter> =>
-  HttpLayerRouter.middleware(answerNotFound(page), { global: true })
+export const notFound = (page?: NotFoundPage): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
+  HttpRouter.middleware(answerNotFound(page), { global: true })

@@ -61,7 +61,7 @@ export const layer = (
   server: Server,
   { answersAll = false, limits }: { readonly answersAll?: boolean; readonly limits: ConnectionLimits }
 ): Layer.Layer<never> =>
-  Layer.scopedDiscard(
+  Layer.effectDiscard(
     Effect.gen(function* () {
       const { begin, open } = LimitedConnections.make(limits, yield* TrustedProxies, answersAll)
       yield* onWithin(server, "connection", open)

@@ -19,10 +19,10 @@ export const markRepeated = (request: IncomingMessage): void => {
  */
 export const layer = (
   servers: ReadonlyArray<Server>,
-  grace: Duration.DurationInput
+  grace: Duration.Input
 ): Layer.Layer<never, never, Shutdown> => {
   const requests = trackRequests(servers)
-  return Layer.scopedDiscard(
+  return Layer.effectDiscard(
     Effect.gen(function* () {
       const shutdown = yield* Shutdown
       yield* Effect.addFinalizer(() =>
@@ -31,12 +31,12 @@ export const layer = (
           requests.endKeepAlive()
           const waiting = requests.waiting()
           if (waiting > 0) {
-            const limit = Duration.format(Duration.decode(grace))
+            const limit = Duration.format(Duration.fromInputUnsafe(grace))
             yield* Effect.logInfo(
               `Stopping: up to ${limit} for ${waiting} ${waiting === 1 ? "request" : "requests"} to be answered. A second signal ends the server at once`
             )
           }
-          yield* until(() => requests.waiting() === 0, Duration.decode(grace))
+          yield* until(() => requests.waiting() === 0, Duration.fromInputUnsafe(grace))
           yield* shutdown.stopWaiting
           yield* until(() => requests.open() === 0, lastResponses)
           // The remaining connections are idle, an event stream, or have a caller that does not read. No request may

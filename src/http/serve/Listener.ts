@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http"
-import { HttpServer } from "@effect/platform"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Data, Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 
 export interface ListenFault {
   readonly host: string
@@ -41,7 +41,7 @@ export interface Listener {
 
 /** The port that the server listens on, even if it was asked for any free one. */
 export const port = HttpServer.addressWith((address) =>
-  address._tag === "TcpAddress" ? Effect.succeed(address.port) : Effect.dieMessage("It listens on no port")
+  address._tag === "TcpAddress" ? Effect.succeed(address.port) : Effect.die(new Error("It listens on no port"))
 )
 
 /**

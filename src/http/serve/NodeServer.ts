@@ -1,8 +1,8 @@
 import type { Server } from "node:http"
 import type { AddressInfo } from "node:net"
-import { HttpLayerRouter, HttpMiddleware, HttpServer } from "@effect/platform"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { type Duration, Effect, Layer, Option } from "effect"
+import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { constTrue } from "effect/Function"
 import * as ManagementAccess from "../access/ManagementAccess.ts"
 import { RunEvents } from "../events/RunEvents.ts"
@@ -31,9 +31,9 @@ export const layer = (
   server: Server,
   { limits = new ConnectionLimits(), management = Option.none() }: LayerOptions = {}
 ) =>
-  Layer.scopedDiscard(
+  Layer.effectDiscard(
     Effect.gen(function* () {
-      const all = yield* HttpLayerRouter.toHttpEffect(routes)
+      const all = yield* HttpRouter.toHttpEffect(routes)
       const allowed = yield* ManagementAccess.restricted(all)
       const triggered = yield* TriggerRoutes.makeDirectHandler
       const publicUrl = yield* PublicUrl
@@ -84,7 +84,7 @@ export interface ServeOptions {
   /** The address to listen on; absent: all of this machine's addresses. */
   readonly host?: string
   /** How long a stop waits for waiting callers. Default: 30 seconds. */
-  readonly grace?: Duration.DurationInput
+  readonly grace?: Duration.Input
 }
 
 /**
@@ -94,7 +94,7 @@ export interface ServeOptions {
  */
 export const serve = <A, E, R>(hostRoutes: Layer.Layer<A, E, R>, { grace = "30 seconds", ...address }: ServeOptions) =>
   Effect.gen(function* () {
-    const app = yield* HttpLayerRouter.toHttpEffect(hostRoutes)
+    const app = yield* HttpRouter.toHttpEffect(hostRoutes)
     const { layer: listening, server } = Listener.make(address)
     // They exist in the event loop turn in which it begins to listen, before the first request is read.
     const answers = HttpServer.withLogAddress(HttpServer.serve(app, HttpMiddleware.logger))
@@ -102,4 +102,4 @@ export const serve = <A, E, R>(hostRoutes: Layer.Layer<A, E, R>, { grace = "30 s
       Layer.provide([answers, Connections.layer(server, { limits: new ConnectionLimits() })]),
       Layer.provideMerge(listening)
     )
-  }).pipe(Layer.unwrapScoped, Layer.provide(NodeHttpServer.layerContext))
+  }).pipe(Layer.unwrap, Layer.provide(NodeHttpServer.layerContext))

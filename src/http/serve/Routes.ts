@@ -2,15 +2,9 @@
  * All routes, as layers for the `HttpLayerRouter` of any server: this package's own, or that of a host that embeds the
  * engine.
  */
-import {
-  type Etag,
-  type FileSystem,
-  type HttpApiGroup,
-  HttpLayerRouter,
-  type HttpPlatform,
-  type Path
-} from "@effect/platform"
-import { Layer } from "effect"
+import { type FileSystem, Layer, type Path } from "effect"
+import { type Etag, type HttpPlatform, HttpRouter } from "effect/http"
+import type { HttpApiGroup } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import type { Replay } from "../../engine/accept/Replay.ts"
 import type { Trigger } from "../../engine/accept/Trigger.ts"
@@ -83,7 +77,7 @@ const triggerGroup = Layer.empty as Layer.Layer<HttpApiGroup.ApiGroup<"webhook-t
 type Server =
   | Etag.Generator
   | FileSystem.FileSystem
-  | HttpLayerRouter.HttpRouter
+  | HttpRouter.HttpRouter
   | HttpPlatform.HttpPlatform
   | Path.Path
 
@@ -119,7 +113,7 @@ type Engine =
  * webhooks as tools for AI assistants, for the same keys. `/leader/…`: a team's prompts, for anyone with a key of its
  * leader.
  */
-export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerRouter.addHttpApi(Api).pipe(
+export const management: Layer.Layer<never, never, Engine | Server> = HttpRouter.addHttpApi(Api).pipe(
   Layer.provide([
     triggerGroup,
     TeamsHandlers.layer,

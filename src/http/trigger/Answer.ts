@@ -1,5 +1,6 @@
-import type { HttpApiEndpoint, HttpApiGroup, HttpServerResponse } from "@effect/platform"
 import type { Effect } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { Trigger } from "../../api/run/Trigger.ts"
 import type * as Problems from "../request/Problems.ts"
 

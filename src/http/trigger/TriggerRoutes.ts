@@ -3,14 +3,9 @@
  * same routes also exist with the token in a header. Written by hand, for speed and for the exact order of the checks.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
-import {
-  type Headers,
-  HttpLayerRouter,
-  HttpServerError,
-  HttpServerRequest,
-  type HttpServerResponse
-} from "@effect/platform"
-import { Effect, FiberRef, Option } from "effect"
+import { Effect, Option, References } from "effect"
+import { type Headers, HttpRouter, HttpServerError, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { FiberRef } from "effect"
 import { triggerPath } from "../../api/run/TriggerUrl.ts"
 import type { Trigger } from "../../engine/accept/Trigger.ts"
 import type { StoredRequests } from "../../engine/manage/StoredRequests.ts"
@@ -37,9 +32,9 @@ const postRoute = `${triggerPath}/:token` as const
 const headerRoute = triggerPath
 
 /** A path's parameters, and the request. */
-const parts = Effect.all([HttpServerRequest.HttpServerRequest, HttpLayerRouter.params])
+const parts = Effect.all([HttpServerRequest.HttpServerRequest, HttpRouter.params])
 
-export const layer = HttpLayerRouter.addAll(
+export const layer = HttpRouter.addAll(
   Effect.map(endpoints, ({ post, stream, show, events, cancel }) =>
     ([postRoute, headerRoute] as const).flatMap((postRoute) => {
       const showRoute = `${postRoute}/runs/:run_id` as const
@@ -100,7 +95,7 @@ export const makeDirectHandler: Effect.Effect<
   const { post } = yield* StartRun.make
   const { maxBody } = yield* Settings
   const [withToken, withoutToken] = [patternOf(postRoute), patternOf(headerRoute)]
-  const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
+  const isTraced = yield* FiberRef.get(References.TracerEnabled)
   const observe = yield* RequestLog.makeDirect
 
   return (source, response) => {
@@ -111,13 +106,13 @@ export const makeDirectHandler: Effect.Effect<
     // The parts of a request that the endpoint reads, as in Effect's request for Node.
     const { headers, method, url } = source
     if (EventRequest.isAsked({ headers: headers as Headers.Headers, url: url! })) return false
-    const remoteAddress = Option.fromNullable(source.socket.remoteAddress)
+    const remoteAddress = Option.fromNullishOr(source.socket.remoteAddress)
     const request = { headers, method, remoteAddress, response, source, url } as unknown as Request
     const fiber = observe(token === undefined ? headerRoute : postRoute, request, post(request, token), (answer) =>
       write(response, answer)
     )
     response.once("close", () => {
-      if (!response.writableEnded) fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
+      if (!response.writableEnded) fiber.interruptUnsafe(HttpServerError.clientAbortFiberId)
     })
     return true
   }

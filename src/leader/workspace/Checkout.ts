@@ -44,7 +44,7 @@ const toolsOf = ({ made, place }: Checkout): Tools.Tools => {
   const restored = made === undefined ? Effect.void : run("sh", "-c", restore, "sh", made.config)
   return {
     run,
-    git: (args, more) => Effect.zipRight(restored, git(args, { GIT_DIR: join(place.folder, ".git"), ...more }))
+    git: (args, more) => Effect.andThen(restored, git(args, { GIT_DIR: join(place.folder, ".git"), ...more }))
   }
 }
 
@@ -140,7 +140,7 @@ export const move = (
   Effect.gen(function* () {
     const { made } = checkout
     const { git } = toolsOf(checkout)
-    const fetched = yield* Effect.either(
+    const fetched = yield* Effect.result(
       git([
         "fetch",
         "--quiet",
@@ -165,7 +165,7 @@ export const move = (
         const isContained = head === base || (yield* Effect.isSuccess(git(["merge-base", "--is-ancestor", head, sha])))
         if (!isContained) return stays("has commits of its own")
       }
-      const modules = yield* Effect.either(modulesOf(checkout, base, sha))
+      const modules = yield* Effect.result(modulesOf(checkout, base, sha))
       if (modules._tag === "Left") return stays(`cannot be updated (${modules.left.message})`)
       if (checkout.repository.submodules) {
         // It was made without `--workspace-submodules`, or their names are strange.
@@ -173,7 +173,7 @@ export const move = (
         if (modules.right !== made.modules) return stays("has other settings of submodules than at its start")
       }
       yield* begin
-      const moved = yield* Effect.either(checkOut(checkout, sha))
+      const moved = yield* Effect.result(checkOut(checkout, sha))
       if (moved._tag === "Left") return stays(`cannot be updated (${moved.left.message})`)
     }
     yield* setUp(checkout)
@@ -267,7 +267,7 @@ export const measure = (checkout: Checkout, base: string): Effect.Effect<Workspa
     Effect.interruptible,
     Effect.timeoutOption(measureTimeout),
     Effect.map(Option.getOrElse((): WorkspaceReport => ({ base }))),
-    Effect.catchAll(({ message }) =>
+    Effect.catch(({ message }) =>
       Effect.succeed<WorkspaceReport>({ base, note: `The changes were not counted: ${message}` })
     )
   )
@@ -285,11 +285,11 @@ export const push = (
     : toolsOf({ branch, repository, ...checkout })
         .git(["push", "--quiet", "--", repository.url, `HEAD:refs/heads/${branch}`])
         .pipe(
-          Effect.timeoutFail({
+          Effect.timeoutOrElse({
             duration: pushTimeout,
-            onTimeout: () => new LeaderError({ message: `git push did not end within ${pushTimeout}` })
+            orElse: () => Effect.fail(new LeaderError({ message: `git push did not end within ${pushTimeout}` }))
           }),
           Effect.interruptible,
           Effect.as({ branch }),
-          Effect.catchAll(({ message }) => Effect.succeed({ note: `The branch ${branch} was not pushed: ${message}` }))
+          Effect.catch(({ message }) => Effect.succeed({ note: `The branch ${branch} was not pushed: ${message}` }))
         )

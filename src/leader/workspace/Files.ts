@@ -193,7 +193,7 @@ const send = (
             return sendFile(kept.push({ name: unique }), { name: unique, bytes })
           }),
           Effect.tap(() => unsent.delete(name)),
-          Effect.catchAll((error) => Effect.sync(() => refuse(error.message)))
+          Effect.catch((error) => Effect.sync(() => refuse(error.message)))
         )
       }
     }
@@ -231,8 +231,8 @@ export const during = <A>(
           onNone: () => refuseRest(`Sending took longer than ${sendTimeout}.`)
         })
       ),
-      Effect.catchAllDefect((error) =>
-        Effect.zipRight(
+      Effect.catchDefect((error) =>
+        Effect.andThen(
           Effect.logWarning("not all files of the agent were sent", error),
           refuseRest("The leader could not send it. Its log says why.")
         )

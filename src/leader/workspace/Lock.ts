@@ -226,7 +226,7 @@ export const hold = (
 /** Works while the lock is held; if it is lost, the work is interrupted. Returns only when the work has ended. */
 export const during = <A>({ lost }: Lock, work: Effect.Effect<A, LeaderError>): Effect.Effect<A, LeaderError> =>
   Effect.acquireUseRelease(
-    Effect.fork(Effect.interruptible(work)),
+    Effect.forkChild(Effect.interruptible(work)),
     // An interrupted race does not wait for its sides.
     (working) => Effect.raceFirst(Fiber.join(working), lost),
     Fiber.interrupt

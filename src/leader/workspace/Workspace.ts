@@ -11,7 +11,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { join, resolve } from "node:path"
-import { Clock, Duration, Effect, Either, Exit, Option, Schedule, type Scope } from "effect"
+import { Clock, Duration, Effect, Exit, Option, Result, Schedule, type Scope, Semaphore } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Task } from "../agents/Agent.ts"
 import { LeaderError } from "../Leader.ts"
@@ -95,7 +95,7 @@ const given = (folder: string, place: Place): Effect.Effect<Workspace> => {
       return yield* Lock.during(held, work({ ...place, folder, remembered: held.programs }))
     }).pipe(Effect.scoped)
   // Ends an agent that a crash has left at work.
-  const endLeft = Effect.scoped(Effect.zipRight(checkOwner(lock), Lock.tryHold(lock, "the start of a leader")))
+  const endLeft = Effect.scoped(Effect.andThen(checkOwner(lock), Lock.tryHold(lock, "the start of a leader")))
   return Effect.as(Effect.ignore(endLeft), { use })
 }
 
@@ -209,8 +209,8 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
                     ? failure
                     : new LeaderError({ message: `${commit.note} ${failure.message}` })
                 )
-              const first = yield* Effect.either(told(commit))
-              const failed = Either.match(first, { onLeft: ({ message }) => message, onRight: whyNot })
+              const first = yield* Effect.result(told(commit))
+              const failed = Result.match(first, { onLeft: ({ message }) => message, onRight: whyNot })
               if (commit.note === undefined && isUnreadable.test(failed)) {
                 const other = yield* commitOf(commit)
                 if (kept !== undefined) yield* Checkout.share(kept, other)
@@ -270,7 +270,7 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
 const removing = (repository: Repository, place: Place, folders: string, locks: string) =>
   Effect.gen(function* () {
     const tools = Tools.inPlace(place)
-    const turns = yield* Effect.makeSemaphore(1)
+    const turns = yield* Semaphore.make(1)
     const keep = Duration.toMillis(repository.keep)
     const elsewhere = new Map<string, Lock.Seen | undefined>()
     const sizes = new Map<string, { readonly used: number; readonly bytes: number }>()
@@ -290,7 +290,7 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
         Effect.scoped,
         Effect.tap(Effect.ignore(Effect.try(() => rmdirSync(lock)))),
         // The others are removed.
-        Effect.catchAll(({ message }) => Effect.logWarning(`the folder ${id} was not removed: ${message}`))
+        Effect.catch(({ message }) => Effect.logWarning(`the folder ${id} was not removed: ${message}`))
       )
     }
 
@@ -330,7 +330,7 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
         if (left < 0) yield* removeIf(id, (state) => state?.used === used)
       }
     }).pipe(
-      Effect.catchAll(({ message }) => Effect.logWarning(`folders of threads were not removed: ${message}`)),
+      Effect.catch(({ message }) => Effect.logWarning(`folders of threads were not removed: ${message}`)),
       turns.withPermits(1)
     )
   })

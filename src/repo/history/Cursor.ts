@@ -19,7 +19,7 @@ const decode =
       : Effect.fail(new InvalidParameter({ name: "cursor", detail: "is not a cursor from an earlier page" }))
   }
 
-const isUuid = Schema.is(Schema.UUID)
+const isUuid = Schema.is(Schema.String.check(Schema.isUUID()))
 
 /** The place where a page ends, and before which the next one begins; `undefined`: the newest. */
 export const decodeCursor = decode((text) =>

@@ -33,7 +33,7 @@ export const timesOfEnd = (
   const noLater = (time: DateTime.Utc | undefined) => time && DateTime.min(time, end.at)
   const reported = noLater(recorded.started_at ?? end.started_at)
   const confirmed = recorded.sent_at ?? end.sent_at
-  const isKnown = confirmed !== undefined && DateTime.lessThanOrEqualTo(confirmed, end.at)
+  const isKnown = confirmed !== undefined && DateTime.isLessThanOrEqualTo(confirmed, end.at)
   const wasSent = confirmed !== undefined || isAnswer(end.outcome)
   const sent_at = sentBefore(isKnown ? confirmed : wasSent ? noLater(admitted_at) : undefined, reported)
   const started_at = reported ?? sent_at

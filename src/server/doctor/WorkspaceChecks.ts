@@ -24,17 +24,17 @@ const nearest = (folder: string): string => (existsSync(folder) ? folder : neare
 const copies = ({ lfs, url }: Repository, timeout: Duration.Duration): Effect.Effect<Examined> =>
   Effect.gen(function* () {
     const { git } = Tools.inPlace({})
-    const version = yield* Effect.either(
-      Effect.zipLeft(git(["--version"]), lfs ? git(["lfs", "version"]) : Effect.void)
+    const version = yield* Effect.result(
+      Effect.tap(git(["--version"]), lfs ? git(["lfs", "version"]) : Effect.void)
     )
     if (version._tag === "Left") {
       const what = lfs ? "git and git-lfs" : "git"
       return failedAt(names, 0, oneLine(version.left.message), `Install ${what} where the leader runs.`)
     }
-    const read = yield* Effect.either(
-      Effect.timeoutFail(git(["ls-remote", "--quiet", "--", url, "HEAD"]), {
+    const read = yield* Effect.result(
+      Effect.timeoutOrElse(git(["ls-remote", "--quiet", "--", url, "HEAD"]), {
         duration: timeout,
-        onTimeout: () => new LeaderError({ message: `no answer within ${Duration.format(timeout)}` })
+        orElse: () => Effect.fail(new LeaderError({ message: `no answer within ${Duration.format(timeout)}` }))
       })
     )
     if (read._tag === "Left") {

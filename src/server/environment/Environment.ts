@@ -29,13 +29,13 @@ import * as OidcEnvironment from "./OidcEnvironment.ts"
 
 const adminKeyFormat = {
   accepts: "takes at least 16 characters: ASCII letters, digits and punctuation, no spaces",
-  schema: Schema.String.pipe(Schema.pattern(/^[\x21-\x7e]{16,}$/))
+  schema: Schema.String.pipe(Schema.check(Schema.isPattern(/^[\x21-\x7e]{16,}$/)))
 }
 
 /** Hosts, addresses and networks that destinations may have besides public addresses. */
 const allowedDestinations: Format<Allowed> = {
   accepts: "takes host names, addresses and networks such as `hooks.internal, *.corp.example.com, 10.0.0.0/8`",
-  schema: fromText(Schema.Any as Schema.Schema<Allowed>, parseAllowed, ({ hosts, networks }) =>
+  schema: fromText(Schema.Any as Schema.Codec<Allowed>, parseAllowed, ({ hosts, networks }) =>
     [...hosts, ...networks].join()
   )
 }
@@ -46,7 +46,7 @@ const networks: Format<ReadonlyArray<string>> = {
     strict: true,
     decode: (text) => text.split(",").map((part) => part.trim()),
     encode: (networks) => networks.join()
-  }).pipe(Schema.filter((texts) => Option.isSome(parseNetworks(texts))))
+  }).pipe(Schema.check(Schema.makeFilter((texts) => Option.isSome(parseNetworks(texts)))))
 }
 
 const isOrigin = (text: string): boolean =>
@@ -58,15 +58,15 @@ const origins: Format<ReadonlyArray<string>> = {
     strict: true,
     decode: (text) => text.split(",").map((part) => part.trim()),
     encode: (origins) => origins.join()
-  }).pipe(Schema.filter((texts) => texts.every(isOrigin)))
+  }).pipe(Schema.check(Schema.makeFilter((texts) => texts.every(isOrigin))))
 }
 
 /** The first key encrypts webhooks' secrets. Any key can decrypt them. */
 const secretKeys: Format<ReadonlyArray<SecretKey>> = {
   accepts: "takes one or more keys of 32 random bytes, each as base64 or 64 hexadecimal digits, separated by commas",
   schema: fromText(
-    Schema.Any as Schema.Schema<ReadonlyArray<SecretKey>>,
-    (text) => Option.all(text.split(",").map((part) => Option.fromNullable(parseKey(part.trim())))),
+    Schema.Any as Schema.Codec<ReadonlyArray<SecretKey>>,
+    (text) => Option.all(text.split(",").map((part) => Option.fromNullishOr(parseKey(part.trim())))),
     (keys) => keys.map(keyText).join()
   )
 }

@@ -1,5 +1,7 @@
-import { AutoCorrect, CliConfig } from "@effect/cli"
-import { Config, type ConfigError, Data, Effect } from "effect"
+import { AutoCorrect } from "@effect/cli"
+import { Config, Data, Effect } from "effect"
+import { CliConfig } from "effect/cli"
+import { type ConfigError } from "effect"
 import { configOf, type Setting, type Values } from "../../settings/EnvironmentVariable.ts"
 
 /** A variable with an invalid value. */
@@ -59,7 +61,7 @@ export const warnOfMisspelled = (...tables: ReadonlyArray<Table>): Effect.Effect
   })
 
 const given = (name: string) =>
-  Effect.map(Effect.orDie(Config.withDefault(Config.string(name), "")), (text) => ({ given: text }))
+  Effect.map(Effect.orDie(Config.withDefault(Config.String(name), "")), (text) => ({ given: text }))
 
 const faultsOf = (
   error: ConfigError.ConfigError
@@ -71,7 +73,7 @@ const faultsOf = (
 /** Reads a table of settings. Reports all invalid values at once. */
 export const load = <T extends Table>(table: T): Effect.Effect<Values<T>, SettingsInvalid> => {
   const secrets = new Set(secretsOf(table))
-  return Effect.catchAll(configOf(table), (error) =>
+  return Effect.catch(configOf(table), (error) =>
     Effect.flatMap(
       Effect.forEach(faultsOf(error), (fault) =>
         secrets.has(fault.name)

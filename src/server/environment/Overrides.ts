@@ -7,10 +7,10 @@ import type { SettingsInvalid } from "./LoadSettings.ts"
 export const withOverrides =
   (overrides: Overrides) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.configProviderWith((environment) =>
-      Effect.withConfigProvider(
+    ConfigProvider.ConfigProvider.use((environment) =>
+      Effect.provideService(
         effect,
-        ConfigProvider.orElse(ConfigProvider.fromMap(new Map(overrides)), () => environment)
+        ConfigProvider.ConfigProvider, ConfigProvider.orElse(ConfigProvider.fromMap(new Map(overrides)), () => environment)
       )
     )
 

@@ -1,7 +1,8 @@
 /** Leaders in the server's own process: each runs a program for every prompt of its team, on whichever bus the server has. */
 import { chownSync, mkdirSync } from "node:fs"
 import { resolve } from "node:path"
-import { Data, DateTime, type Duration, Effect, ExecutionStrategy, Layer, Option, Scope } from "effect"
+import { ExecutionStrategy } from "effect"
+import { Data, DateTime, type Duration, Effect, Layer, Option, Scope } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import * as AgentLeader from "../../leader/AgentLeader.ts"
 import * as ProcessGroup from "../../leader/ProcessGroup.ts"
@@ -39,7 +40,7 @@ const agentOf = ({ agent, team }: TeamLeader) =>
 
 /** Fails when options are wrong, or a program or the user does not exist, before anything is started. */
 export const check = ({ agents, leaders, leaderUser }: Pick<Options, "agents" | "leaders" | "leaderUser">) =>
-  Effect.zipRight(
+  Effect.andThen(
     ProgramUser.find(leaderUser),
     Effect.forEach(
       [...leaders, ...agents],
@@ -82,7 +83,7 @@ export const layer = ({
   programsDir,
   secrets
 }: Options) =>
-  Layer.scopedDiscard(
+  Layer.effectDiscard(
     Effect.gen(function* () {
       if (leaders.length + agents.length === 0) return
       const remembered = programsDir === undefined ? {} : { remembered: programsDir }
@@ -99,7 +100,7 @@ export const layer = ({
           const stall = Option.getOrElse(stallTimeout, () => agentStallTimeout)
           const runsAs = Option.isSome(user) ? { user: user.value } : {}
           const leading = yield* Scope.fork(all, ExecutionStrategy.sequential)
-          yield* Scope.extend(
+          yield* Scope.provide(
             AgentLeader.start({
               ...{ team, agent, ...more, ...runsAs, withheld: secrets, ...remembered },
               ...(Option.isSome(workspace) && { workspace: workspace.value }),

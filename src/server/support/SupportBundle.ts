@@ -1,7 +1,7 @@
 /** Collects what somebody needs who helps with a problem, without secrets and without texts of callers and agents. */
 import { writeFile } from "node:fs/promises"
 import { arch, cpus, freemem, loadavg, release, totalmem } from "node:os"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Option, type Redacted } from "effect"
 import { createTarGzip } from "nanotar"
 import pg from "pg"
 import { exitCodes, Failure } from "../../cli/Failure.ts"
@@ -157,7 +157,7 @@ const scrubber = (secrets: ReadonlyArray<string>) => {
 /** The files, before anything is removed from them. */
 const collect = (url: string, version: string): Effect.Effect<Readonly<Record<string, string>>> =>
   Effect.gen(function* () {
-    const loaded = yield* Effect.either(Services.settings)
+    const loaded = yield* Effect.result(Services.settings)
     const examined = loaded._tag === "Left" ? [] : yield* Services.examine(loaded.right)
     const doctor =
       loaded._tag === "Left"

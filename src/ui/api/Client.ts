@@ -1,6 +1,6 @@
 import routes from "virtual:api-routes"
-import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
 import type { DateTime } from "effect"
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { Api } from "../../api/Api.ts"
 import * as Json from "../../domain/Json.ts"
 import { mount } from "../frame/UiPath.ts"

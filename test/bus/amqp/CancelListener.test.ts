@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
-import { Chunk, Deferred, Effect, Logger, Queue, Redacted, TestClock } from "effect"
+import { Chunk, Deferred, Effect, Logger, Queue, Redacted } from "effect"
+import { TestClock } from "effect/testing"
 import { listenForCancellations } from "../../../src/bus/amqp/CancelListener.ts"
 import { open } from "../../../src/bus/amqp/Connection.ts"
 import { makeRunId, type RunId } from "../../../src/domain/Id.ts"
@@ -17,7 +18,7 @@ const untilPausing = untilEffect(
 )
 
 /** The test's clock is still: no pause ends by itself. */
-it.scoped("a leader listens from its first prompt on, and tries again if it is refused", () =>
+it.effect("a leader listens from its first prompt on, and tries again if it is refused", () =>
   Effect.gen(function* () {
     const url = yield* freshVhost
     const logged: Array<unknown> = []
@@ -26,11 +27,11 @@ it.scoped("a leader listens from its first prompt on, and tries again if it is r
     const createChannel = connection.model.createChannel.bind(connection.model)
     connection.model.createChannel = async () => {
       const channel = await createChannel()
-      channel.once("close", () => attempts.unsafeOffer("refused"))
+      channel.once("close", () => attempts.offerUnsafe("refused"))
       const consume = channel.consume.bind(channel)
       channel.consume = async (...request) => {
         const consumer = await consume(...request)
-        attempts.unsafeOffer("listening")
+        attempts.offerUnsafe("listening")
         return consumer
       }
       return channel
@@ -38,7 +39,7 @@ it.scoped("a leader listens from its first prompt on, and tries again if it is r
     const firstPrompt = yield* Deferred.make<void>()
     const cancelled = yield* Queue.unbounded<RunId>()
     yield* listenForCancellations(connection, team, firstPrompt, {
-      onCancel: (id) => cancelled.unsafeOffer(id),
+      onCancel: (id) => cancelled.offerUnsafe(id),
       onFile: () => {}
     }).pipe(
       Effect.provide(

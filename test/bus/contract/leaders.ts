@@ -8,7 +8,7 @@ import { type Behaviour, collectReplies, echo, makePrompt, startLeader, untilQue
 /** Asks again and again: a leader may lead before it listens. */
 const untilCancelled = ({ cancelled }: Delivery, cancel: Effect.Effect<void, Unavailable>) =>
   cancel.pipe(
-    Effect.zipRight(Effect.timeoutOption(Deferred.await(cancelled), "100 millis")),
+    Effect.andThen(Effect.timeoutOption(Deferred.await(cancelled), "100 millis")),
     Effect.repeat({ until: Option.isSome })
   )
 
@@ -51,7 +51,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
     Effect.gen(function* () {
       const bus = yield* Bus
       const begun = yield* Deferred.make<void>()
-      const stop = yield* startLeader(() => Effect.zipRight(Deferred.succeed(begun, undefined), Effect.never))
+      const stop = yield* startLeader(() => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
       const prompts = [yield* makePrompt(), yield* makePrompt(), yield* makePrompt()]
       for (const prompt of prompts) yield* bus.publish(prompt)
       yield* Deferred.await(begun)
@@ -70,7 +70,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const bus = yield* Bus
       const deliveries = yield* Queue.unbounded<Delivery>()
       yield* startLeader((delivery) =>
-        Effect.zipRight(Queue.offer(deliveries, delivery), Deferred.await(delivery.cancelled))
+        Effect.andThen(Queue.offer(deliveries, delivery), Deferred.await(delivery.cancelled))
       )
       const prompts = [yield* makePrompt(), yield* makePrompt(), yield* makePrompt(), yield* makePrompt()]
       yield* Effect.forEach(prompts, (prompt) => bus.publish(prompt), { discard: true })
@@ -166,8 +166,8 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const stop = yield* startLeader(
         (delivery) =>
           Deferred.succeed(begun, undefined).pipe(
-            Effect.zipRight(Deferred.await(finish)),
-            Effect.zipRight(echo(delivery))
+            Effect.andThen(Deferred.await(finish)),
+            Effect.andThen(echo(delivery))
           ),
         { grace: 60_000 }
       )
@@ -175,7 +175,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       yield* bus.publish(one)
       yield* bus.publish(two)
       yield* Deferred.await(begun)
-      const stopping = yield* Effect.fork(stop)
+      const stopping = yield* Effect.forkChild(stop)
       yield* Effect.yieldNow()
       yield* Deferred.succeed(finish, undefined)
       yield* Fiber.join(stopping)

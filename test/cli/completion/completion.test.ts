@@ -49,7 +49,7 @@ describe("completion", () => {
   })
 
   for (const shell of shells.filter(isInstalled)) {
-    it.scopedLive(`offers commands, options, choices and files in ${shell.name}`, () =>
+    it.live(`offers commands, options, choices and files in ${shell.name}`, () =>
       Effect.gen(function* () {
         const folder = yield* Effect.acquireRelease(
           Effect.sync(() => mkdtempSync(join(tmpdir(), "completion-"))),

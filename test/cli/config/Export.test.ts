@@ -1,6 +1,7 @@
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { describe, expect, it } from "@effect/vitest"
-import { Arbitrary, Effect, Either, FastCheck } from "effect"
+import { Arbitrary, Effect, Result } from "effect"
+import { FastCheck } from "effect/testing"
 import { toYaml } from "../../../src/cli/config/Export.ts"
 import { plan } from "../../../src/cli/config/Plan.ts"
 import { hasChanges } from "../../../src/cli/config/PlanText.ts"
@@ -83,12 +84,12 @@ describe("an export", () => {
         const state = { teams: [], webhooks, destinations, alerts }
         const yaml = yield* toYaml(state, webhooks)
         const [source] = yield* parse("export.yaml", ".", yaml)
-        expect(Either.isRight(source!) ? "" : `${JSON.stringify(source!.left)}\n${yaml}`).toBe("")
-        const configuration = yield* collect([Either.getOrThrow(source!)])
+        expect(Result.isSuccess(source!) ? "" : `${JSON.stringify(source!.failure)}\n${yaml}`).toBe("")
+        const configuration = yield* collect([Result.getOrThrow(source!)])
         expect(configuration.faults).toEqual([])
         const planned = plan(configuration, state, { prune: true, resetSecrets: false })
-        expect(Either.isRight(planned) ? "" : `${JSON.stringify(planned.left)}\n${yaml}`).toBe("")
-        expect(hasChanges(Either.getOrThrow(planned)), yaml).toBe(false)
+        expect(Result.isSuccess(planned) ? "" : `${JSON.stringify(planned.failure)}\n${yaml}`).toBe("")
+        expect(hasChanges(Result.getOrThrow(planned)), yaml).toBe(false)
       }).pipe(Effect.provide(NodeContext.layer)),
     { fastCheck: { numRuns: 100 } }
   )

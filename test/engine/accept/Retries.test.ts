@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, ExecutionStrategy, Exit, Layer, Logger, Scope } from "effect"
+import { DateTime, Effect, Exit, Layer, Logger, Scope } from "effect"
+import { ExecutionStrategy } from "effect"
 import { LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
@@ -39,7 +40,7 @@ const failing = (failures: number, retries: { readonly max_retries: number; read
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
-    const seen = yield* Scope.extend(flaky(team, failures), leader)
+    const seen = yield* Scope.provide(flaky(team, failures), leader)
     const webhook = yield* makeWebhook(team)
     yield* edit(webhook.id, { retries })
     /** Then the team has no leader. */
@@ -54,7 +55,7 @@ const retryOf = (id: RunId) =>
     return (yield* runOf(id)).retried_by!
   })
 
-it.scoped("tries an accepted run again without approval, if its webhook asks for that since", () =>
+it.effect("tries an accepted run again without approval, if its webhook asks for that since", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(1, { max_retries: 1, backoff_seconds: 8 })
     const first = yield* webhook.submit("api")
@@ -70,7 +71,7 @@ it.scoped("tries an accepted run again without approval, if its webhook asks for
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("tries a failed run again with the prompt as it was, after a time that doubles, until it succeeds", () =>
+it.effect("tries a failed run again with the prompt as it was, after a time that doubles, until it succeeds", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(2, { max_retries: 5, backoff_seconds: 8 })
     const first = yield* webhook.submit("api")
@@ -103,7 +104,7 @@ it.scoped("tries a failed run again with the prompt as it was, after a time that
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("gives up after its attempts; a caller that waits is told at once, and that run is not tried again", () =>
+it.effect("gives up after its attempts; a caller that waits is told at once, and that run is not tried again", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(99, { max_retries: 1, backoff_seconds: 1 })
     const first = yield* webhook.submit("api")
@@ -121,7 +122,7 @@ it.scoped("gives up after its attempts; a caller that waits is told at once, and
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a budget of cost that does not count unknown costs is warned about", () => {
+it.effect("a budget of cost that does not count unknown costs is warned about", () => {
   const lines: Array<string> = []
   return Effect.gen(function* () {
     const webhooks = yield* Webhooks
@@ -141,7 +142,7 @@ it.scoped("a budget of cost that does not count unknown costs is warned about", 
   )
 })
 
-it.scoped("a retry is not sent once its webhook's budget of cost is used up, and is the last one", () =>
+it.effect("a retry is not sent once its webhook's budget of cost is used up, and is the last one", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -159,7 +160,7 @@ it.scoped("a retry is not sent once its webhook's budget of cost is used up, and
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a run that timed out, or has waited for a leader in vain, is not tried again", () =>
+it.effect("a run that timed out, or has waited for a leader in vain, is not tried again", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const busy = yield* lead(team)
@@ -182,7 +183,7 @@ it.scoped("a run that timed out, or has waited for a leader in vain, is not trie
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a webhook that is switched off, or has no retries any more, tries nothing again", () =>
+it.effect("a webhook that is switched off, or has no retries any more, tries nothing again", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     for (const fields of [{ enabled: false }, { enabled: true, retries: null }]) {
@@ -199,7 +200,7 @@ it.scoped("a webhook that is switched off, or has no retries any more, tries not
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a retry is at the end of its team's lane, waits for a leader and while the team is paused", () =>
+it.effect("a retry is at the end of its team's lane, waits for a leader and while the team is paused", () =>
   Effect.gen(function* () {
     const { leave, team, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const first = yield* webhook.submit("api")
@@ -223,7 +224,7 @@ it.scoped("a retry is at the end of its team's lane, waits for a leader and whil
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a retry waits for a place in its webhook's queue, and does not hold up those of others", () =>
+it.effect("a retry waits for a place in its webhook's queue, and does not hold up those of others", () =>
   Effect.gen(function* () {
     const { leave, webhook, team } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const other = yield* makeWebhook(team)
@@ -251,7 +252,7 @@ it.scoped("a retry waits for a place in its webhook's queue, and does not hold u
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a failed run is not tried again in the team that its webhook was moved to", () =>
+it.effect("a failed run is not tried again in the team that its webhook was moved to", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const first = yield* webhook.submit("api")
@@ -266,7 +267,7 @@ it.scoped("a failed run is not tried again in the team that its webhook was move
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("cancelling a failed run calls its retry off; one that was tried again has ended", () =>
+it.effect("cancelling a failed run calls its retry off; one that was tried again has ended", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const { cancel } = yield* Cancellation
@@ -287,7 +288,7 @@ it.scoped("cancelling a failed run calls its retry off; one that was tried again
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("cancelling all that waits of a webhook, or for its team, calls retries off", () =>
+it.effect("cancelling all that waits of a webhook, or for its team, calls retries off", () =>
   Effect.gen(function* () {
     const { seen, team, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const { cancelQueuedOfTeam, cancelQueuedOfWebhook } = yield* Cancellation
@@ -318,7 +319,7 @@ it.scoped("cancelling all that waits of a webhook, or for its team, calls retrie
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("what became due while no server ran is tried again by the next two, once", () =>
+it.effect("what became due while no server ran is tried again by the next two, once", () =>
   Effect.gen(function* () {
     const { first, webhook, team } = yield* Effect.gen(function* () {
       const { webhook, team } = yield* failing(1, { max_retries: 3, backoff_seconds: 60 })

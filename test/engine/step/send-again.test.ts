@@ -46,7 +46,7 @@ const run = Effect.gen(function* () {
   yield* (yield* makeWebhook(team, { timeout_seconds: 9_999 })).submit("work")
 })
 
-it.scoped("sends a run that was not recorded as sent again, marked, but not while replies wait at the broker", () => {
+it.effect("sends a run that was not recorded as sent again, marked, but not while replies wait at the broker", () => {
   const state = recorded()
   return Effect.gen(function* () {
     yield* run
@@ -63,7 +63,7 @@ it.scoped("sends a run that was not recorded as sent again, marked, but not whil
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(forgetful, brokerOf(state))))))
 })
 
-it.scoped("offers no prompt again while replies wait at the broker, unless they wait for long", () => {
+it.effect("offers no prompt again while replies wait at the broker, unless they wait for long", () => {
   const state = recorded()
   return Effect.gen(function* () {
     yield* run
@@ -76,7 +76,7 @@ it.scoped("offers no prompt again while replies wait at the broker, unless they 
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(layerRepo, brokerOf(state))))))
 })
 
-it.scoped("repeats what the broker did not confirm, marked, but not while replies wait at the broker", () => {
+it.effect("repeats what the broker did not confirm, marked, but not while replies wait at the broker", () => {
   const state = { ...recorded(), confirms: false, replies: 1 }
   return Effect.gen(function* () {
     yield* run

@@ -1,6 +1,7 @@
 /** Servers whose own clocks are wrong, or are set while they run. */
 import { expect, it } from "@effect/vitest"
-import { Clock, Context, DateTime, Effect, Fiber, Layer, Logger, TestClock } from "effect"
+import { Clock, Context, DateTime, Effect, Fiber, Layer, Logger } from "effect"
+import { TestClock } from "effect/testing"
 import { describe } from "vitest"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import * as DatabaseClock from "../../../src/engine/upkeep/DatabaseClock.ts"
@@ -13,14 +14,14 @@ import { engine, lead, makeTeam, makeWebhook, ports } from "../Scenario.ts"
 const hour = 3_600_000
 
 /** A clock that shows another time than the one it is made from, and can be set; durations are the same. */
-const settable = Effect.map(Effect.clock, (clock) => {
+const settable = Effect.map(Clock.Clock, (clock) => {
   let ahead = 0
-  const shown = () => clock.unsafeCurrentTimeMillis() + ahead
+  const shown = () => clock.currentTimeMillisUnsafe() + ahead
   const wrong: Clock.Clock = {
     [Clock.ClockTypeId]: Clock.ClockTypeId,
     unsafeCurrentTimeMillis: shown,
     currentTimeMillis: Effect.sync(shown),
-    unsafeCurrentTimeNanos: () => clock.unsafeCurrentTimeNanos(),
+    unsafeCurrentTimeNanos: () => clock.currentTimeNanosUnsafe(),
     currentTimeNanos: clock.currentTimeNanos,
     sleep: (duration) => clock.sleep(duration)
   }
@@ -31,28 +32,28 @@ describe("the database's clock", () => {
   /** A database whose answers take two seconds. */
   const slowDatabase = Layer.effect(
     TimeStore,
-    Effect.map(Effect.clock, (clock) => ({
+    Effect.map(Clock.Clock, (clock) => ({
       databaseTime: Effect.delay(
-        Effect.sync(() => clock.unsafeCurrentTimeMillis()),
+        Effect.sync(() => clock.currentTimeMillisUnsafe()),
         "1 second"
-      ).pipe(Effect.zipLeft(Effect.sleep("1 second")))
+      ).pipe(Effect.tap(Effect.sleep("1 second")))
     }))
   )
 
-  it.scoped("counts, whatever the server's own is set to, and is corrected only as far as that is certain", () =>
+  it.effect("counts, whatever the server's own is set to, and is corrected only as far as that is certain", () =>
     Effect.gen(function* () {
       const own = yield* settable
       own.set(hour)
       const database = yield* Layer.build(slowDatabase)
       const building = yield* Layer.build(Layer.provide(DatabaseClock.layer, Layer.succeedContext(database))).pipe(
-        Effect.flatMap((built) => Effect.map(Effect.clock, (clock) => ({ clock, built }))),
-        Effect.withClock(own.clock),
-        Effect.fork
+        Effect.flatMap((built) => Effect.map(Clock.Clock, (clock) => ({ clock, built }))),
+        Effect.provideService(Clock.Clock, own.clock),
+        Effect.forkChild
       )
       yield* TestClock.adjust("2 seconds")
       const { built, clock } = yield* Fiber.join(building)
       const { millis } = Context.get(built, DatabaseClock.ClockOffset)
-      const wrongBy = Effect.map(Clock.currentTimeMillis, (now) => clock.unsafeCurrentTimeMillis() - now)
+      const wrongBy = Effect.map(Clock.currentTimeMillis, (now) => clock.currentTimeMillisUnsafe() - now)
       expect(yield* wrongBy).toBe(1_000)
       expect(millis()).toBe(hour - 1_000)
       const began = stopwatch(clock)
@@ -65,24 +66,24 @@ describe("the database's clock", () => {
     })
   )
 
-  it.scoped("is compared again after the database was out of reach, and a difference is warned of once", () =>
+  it.effect("is compared again after the database was out of reach, and a difference is warned of once", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []
       const logger = Logger.make(({ logLevel, message }) => lines.push(`${logLevel.label} ${message}`))
       const own = yield* settable
-      const clock = yield* Effect.clock
+      const clock = yield* Clock.Clock
       let isAway = true
       const database = Layer.succeed(TimeStore, {
         databaseTime: Effect.suspend(() =>
           isAway
             ? new Unavailable({ what: "database", detail: "away" })
-            : Effect.succeed(clock.unsafeCurrentTimeMillis())
+            : Effect.succeed(clock.currentTimeMillisUnsafe())
         )
       })
       const building = yield* Layer.build(Layer.provide(DatabaseClock.layer, database)).pipe(
-        Effect.withClock(own.clock),
+        Effect.provideService(Clock.Clock, own.clock),
         Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
-        Effect.fork
+        Effect.forkChild
       )
       yield* TestClock.adjust("10 seconds")
       isAway = false
@@ -103,22 +104,22 @@ describe("the database's clock", () => {
 
 /** A clock on a database whose clock can be set. */
 const onSettable = Effect.gen(function* () {
-  const [own, database, real] = [yield* settable, yield* settable, yield* Effect.clock]
-  const time = Layer.succeed(TimeStore, { databaseTime: Effect.sync(() => database.clock.unsafeCurrentTimeMillis()) })
+  const [own, database, real] = [yield* settable, yield* settable, yield* Clock.Clock]
+  const time = Layer.succeed(TimeStore, { databaseTime: Effect.sync(() => database.clock.currentTimeMillisUnsafe()) })
   const lines: Array<string> = []
   const logger = Logger.make(({ message }) => lines.push(String(message)))
   const clock = yield* Layer.build(
-    Layer.effect(BuiltClock, Effect.clock).pipe(Layer.provide(DatabaseClock.layer), Layer.provide(time))
-  ).pipe(Effect.withClock(own.clock), Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
-  const wrongBy = () => Context.get(clock, BuiltClock).unsafeCurrentTimeMillis() - real.unsafeCurrentTimeMillis()
+    Layer.effect(BuiltClock, Clock.Clock).pipe(Layer.provide(DatabaseClock.layer), Layer.provide(time))
+  ).pipe(Effect.provideService(Clock.Clock, own.clock), Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
+  const wrongBy = () => Context.get(clock, BuiltClock).currentTimeMillisUnsafe() - real.currentTimeMillisUnsafe()
   return { own, database, lines, wrongBy }
 })
 
-class BuiltClock extends Context.Tag("test/Clock")<BuiltClock, Clock.Clock>() {}
+class BuiltClock extends Context.Service<BuiltClock, Clock.Clock>()("test/Clock") {}
 
 describe("a database's clock that is set while the server runs", () => {
   for (const by of [hour, -hour]) {
-    it.scoped(`is followed slowly, so that no deadline passes because of it (by ${by} ms)`, () =>
+    it.effect(`is followed slowly, so that no deadline passes because of it (by ${by} ms)`, () =>
       Effect.gen(function* () {
         const { database, lines, wrongBy } = yield* onSettable
         expect(wrongBy()).toBe(0)
@@ -136,7 +137,7 @@ describe("a database's clock that is set while the server runs", () => {
     )
   }
 
-  it.scoped("is followed at once if the server's own clock changed as much: the machine was asleep", () =>
+  it.effect("is followed at once if the server's own clock changed as much: the machine was asleep", () =>
     Effect.gen(function* () {
       const { database, own, wrongBy } = yield* onSettable
       database.set(hour)
@@ -151,7 +152,7 @@ describe("a database's clock that is set while the server runs", () => {
 const engineOn = (context: Context.Context<Layer.Layer.Success<typeof ports>>, clock: Clock.Clock) =>
   Layer.build(
     engine().pipe(Layer.provideMerge(DatabaseClock.layer), Layer.provideMerge(Layer.succeedContext(context)))
-  ).pipe(Effect.withClock(clock))
+  ).pipe(Effect.provideService(Clock.Clock, clock))
 
 describe("two servers on one database", () => {
   for (const [how, before, during] of [
@@ -160,7 +161,7 @@ describe("two servers on one database", () => {
     ["set forward while it runs", 0, hour],
     ["set back while it runs", 0, -hour]
   ] as const) {
-    it.scoped(`agree on deadlines and on what is late while the clock of the server of the ticks is ${how}`, () =>
+    it.effect(`agree on deadlines and on what is late while the clock of the server of the ticks is ${how}`, () =>
       Effect.gen(function* () {
         const own = yield* settable
         own.set(before)
@@ -168,14 +169,14 @@ describe("two servers on one database", () => {
         // It is there first, so it does the work of each second.
         yield* engineOn(shared, own.clock)
         const repo = yield* Effect.provide(Repo, shared)
-        const other = yield* engineOn(shared, yield* Effect.clock)
+        const other = yield* engineOn(shared, yield* Clock.Clock)
         yield* Effect.gen(function* () {
           const team = yield* makeTeam("deploy")
           const leader = yield* lead(team)
           const webhook = yield* makeWebhook(team, { timeout_seconds: 5 })
           own.set(during)
 
-          const asking = yield* Effect.fork(webhook.ask("first"))
+          const asking = yield* Effect.forkChild(webhook.ask("first"))
           yield* leader.next
           yield* advance("4 seconds")
           yield* leader.answer("done")

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, HashMap, Logger, Scope, TestClock } from "effect"
+import { Effect, Exit, HashMap, Logger, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
 
@@ -11,7 +12,7 @@ const counting = (fields: Partial<Upkeep.Task> = {}) => {
     every: "10 seconds",
     alone: "no",
     ...fields,
-    run: Effect.zipRight(
+    run: Effect.andThen(
       Effect.sync(() => counted.runs++),
       fields.run ?? Effect.void
     )
@@ -20,7 +21,7 @@ const counting = (fields: Partial<Upkeep.Task> = {}) => {
 }
 
 describe("upkeep", () => {
-  it.scoped("runs each task at the start and then as often as it says", () =>
+  it.effect("runs each task at the start and then as often as it says", () =>
     Effect.gen(function* () {
       const [often, seldom] = [counting(), counting({ every: "1 minute", alone: "lock" })]
       yield* Upkeep.keep([often.task, seldom.task])
@@ -31,7 +32,7 @@ describe("upkeep", () => {
     })
   )
 
-  it.scoped("runs some tasks only while this server does the work of each second", () =>
+  it.effect("runs some tasks only while this server does the work of each second", () =>
     Effect.gen(function* () {
       const { counted, task } = counting({ alone: "tick" })
       let isTicking = false
@@ -47,7 +48,7 @@ describe("upkeep", () => {
     })
   )
 
-  it.scoped("goes on after a failure, which stops no other task, and logs a defect with the task's name", () =>
+  it.effect("goes on after a failure, which stops no other task, and logs a defect with the task's name", () =>
     Effect.gen(function* () {
       const logged: Array<string> = []
       const logger = Logger.make(({ annotations, logLevel, message }) => {
@@ -74,7 +75,7 @@ describe("upkeep", () => {
       })
       const waiting = counting()
       const scope = yield* Scope.make()
-      yield* Scope.extend(Upkeep.keep([task, waiting.task]), scope)
+      yield* Scope.provide(Upkeep.keep([task, waiting.task]), scope)
       yield* TestClock.adjust("1 second")
       yield* Scope.close(scope, Exit.void)
       yield* TestClock.adjust("1 minute")

@@ -68,7 +68,7 @@ const faultWith = (...keys: ReadonlyArray<SecretKey>) =>
 
 const isReadyWith = (...keys: ReadonlyArray<SecretKey>) => Effect.map(faultWith(...keys), Option.isNone)
 
-it.scopedLive(
+it.live(
   "a server with a new key encrypts with it again what the old one has encrypted, and then it is the key of all",
   () =>
     Effect.gen(function* () {
@@ -115,7 +115,7 @@ it.scopedLive(
     }).pipe(Effect.provide(layerRepo))
 )
 
-it.scoped(
+it.effect(
   "servers may have any key until one encrypts a secret; then those without its key say so, and change nothing",
   () =>
     Effect.gen(function* () {

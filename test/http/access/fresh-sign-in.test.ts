@@ -40,7 +40,7 @@ describe("a sensitive action", () => {
     ])
   })
 
-  it.scopedLive("needs the key again ten minutes after signing in with it; programs with the key need not", () =>
+  it.live("needs the key again ten minutes after signing in with it; programs with the key need not", () =>
     Effect.gen(function* () {
       let age = 11
       const { admin, http, origin, team, webhook } = yield* start({ repo: repoWhere(() => age) })
@@ -85,7 +85,7 @@ describe("a sensitive action", () => {
     })
   )
 
-  it.scopedLive("needs a person to sign in at the provider again, who is asked even if signed in there", () =>
+  it.live("needs a person to sign in at the provider again, who is asked even if signed in there", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { http, origin } = yield* start({ oidc: provider.settings() })
@@ -104,7 +104,7 @@ describe("a sensitive action", () => {
     })
   )
 
-  it.scopedLive("believes only the signed time of the provider, whatever the browser does", () =>
+  it.live("believes only the signed time of the provider, whatever the browser does", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const roles = [{ group: "platform-admins", role: "admin" as const, teams: [TeamName.make("ops")] }]

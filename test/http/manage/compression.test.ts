@@ -22,7 +22,7 @@ const get = (url: string, headers: Readonly<Record<string, string>>) =>
   )
 
 describe("responses of the management API", () => {
-  it.scopedLive("are compressed for clients that accept it, and are otherwise the same", () =>
+  it.live("are compressed for clients that accept it, and are otherwise the same", () =>
     Effect.gen(function* () {
       const { admin, origin, team, webhook } = yield* start()
       const ops = yield* team("ops")

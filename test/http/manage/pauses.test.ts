@@ -41,7 +41,7 @@ const pausingWith = (settings: object) =>
 const pausing = pausingWith({})
 
 describe("a webhook that is paused after failures in a row", () => {
-  it.scopedLive("keeps the requests of services if it says so, and other webhooks' runs pass them", () =>
+  it.live("keeps the requests of services if it says so, and other webhooks' runs pass them", () =>
     Effect.gen(function* () {
       const { admin, ask, fail, hook, http, leader, of, runs, webhook } = yield* pausingWith({
         when_team_stopped: "queue"
@@ -65,7 +65,7 @@ describe("a webhook that is paused after failures in a row", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "answers 200 if it says so, also without a leader or over its budget, but not to callers that wait",
     () =>
       Effect.gen(function* () {
@@ -85,7 +85,7 @@ describe("a webhook that is paused after failures in a row", () => {
       })
   )
 
-  it.scopedLive("refuses its callers, says who, when and why, and is resumed by hand", () =>
+  it.live("refuses its callers, says who, when and why, and is resumed by hand", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const { admin, ask, audit, fail, hook, http, of, shown } = yield* pausing
@@ -127,7 +127,7 @@ describe("a webhook that is paused after failures in a row", () => {
     })
   )
 
-  it.scopedLive("is resumed by the success of a replay or of a run by hand, which it does not refuse", () =>
+  it.live("is resumed by the success of a replay or of a run by hand, which it does not refuse", () =>
     Effect.gen(function* () {
       const { admin, ask, audit, fail, isPaused, leader, of, runs } = yield* pausing
       yield* fail
@@ -152,7 +152,7 @@ describe("a webhook that is paused after failures in a row", () => {
     })
   )
 
-  it.scopedLive("answers a repeat of a request that it accepted before", () =>
+  it.live("answers a repeat of a request that it accepted before", () =>
     Effect.gen(function* () {
       const { ask, hook, http, isPaused, runs } = yield* pausing
       const send = (key: string) => http("POST", hook.path, { body: hello, headers: { "idempotency-key": key } })
@@ -169,7 +169,7 @@ describe("a webhook that is paused after failures in a row", () => {
     })
   )
 
-  it.scopedLive("counts anew when its limit is set, or when it is enabled", () =>
+  it.live("counts anew when its limit is set, or when it is enabled", () =>
     Effect.gen(function* () {
       const { admin, ask, fail, isPaused, of } = yield* pausing
       yield* admin("PATCH", of, { body: { pause_after_failures: null } })

@@ -6,7 +6,7 @@ import { pointers, refusal } from "../Client.ts"
 import { hello, start, unusedId } from "../Server.ts"
 import { github, other, secret, sign } from "../trigger/Github.ts"
 
-it.scopedLive("a webhook is duplicated with its settings, but for the fields given, and a token of its own", () =>
+it.live("a webhook is duplicated with its settings, but for the fields given, and a token of its own", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     yield* team("other")
@@ -47,7 +47,7 @@ it.scopedLive("a webhook is duplicated with its settings, but for the fields giv
   })
 )
 
-it.scopedLive("a duplicate asks its callers for the same signature, unless it is to ask for none or for another", () =>
+it.live("a duplicate asks its callers for the same signature, unless it is to ask for none or for another", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     const { id } = yield* webhook(yield* team("ops"), "{{text}}", github)
@@ -66,7 +66,7 @@ it.scopedLive("a duplicate asks its callers for the same signature, unless it is
   })
 )
 
-it.scopedLive("a template's versions are listed, shown and restored, and a run names the one it was made from", () =>
+it.live("a template's versions are listed, shown and restored, and a run names the one it was made from", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     const { id, path } = yield* webhook(yield* team("ops"), "Say {{text}}")
@@ -112,7 +112,7 @@ it.scopedLive("a template's versions are listed, shown and restored, and a run n
   })
 )
 
-it.scopedLive("a version is restored with the language and the input that its template was written for", () =>
+it.live("a version is restored with the language and the input that its template was written for", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     const { id, path } = yield* webhook(yield* team("ops"), "Say {{text}}")
@@ -144,7 +144,7 @@ it.scopedLive("a version is restored with the language and the input that its te
   })
 )
 
-it.scopedLive(
+it.live(
   "a template of combined requests says what it lacks, and a run that stands alone has its own request",
   () =>
     Effect.gen(function* () {
@@ -176,7 +176,7 @@ it.scopedLive(
     })
 )
 
-it.scopedLive("a caller cannot say what was combined, nor does the webhook's schema see it", () =>
+it.live("a caller cannot say what was combined, nor does the webhook's schema see it", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     const { id, path } = yield* webhook(

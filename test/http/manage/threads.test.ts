@@ -4,7 +4,7 @@ import { pointers, refusal } from "../Client.ts"
 import { hello, silent, start } from "../Server.ts"
 
 describe("threads", () => {
-  it.scopedLive("are named by a webhook's `thread_key`, and shown with the run and in a preview", () =>
+  it.live("are named by a webhook's `thread_key`, and shown with the run and in a preview", () =>
     Effect.gen(function* () {
       const { admin, http, team } = yield* start()
       yield* team("ops")
@@ -38,7 +38,7 @@ describe("threads", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "have a key that is checked like the template, also when its language, input or verification changes",
     () =>
       Effect.gen(function* () {
@@ -62,7 +62,7 @@ describe("threads", () => {
       })
   )
 
-  it.scopedLive("are named by messages and replays, which are told apart by their idempotency key", () =>
+  it.live("are named by messages and replays, which are told apart by their idempotency key", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops", silent)
@@ -93,7 +93,7 @@ describe("threads", () => {
     })
   )
 
-  it.scopedLive("are listed by team, shown with their runs, and reset with an audit event", () =>
+  it.live("are listed by team, shown with their runs, and reset with an audit event", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops")
@@ -131,7 +131,7 @@ describe("threads", () => {
     })
   )
 
-  it.scopedLive("are continued, or begun, by the reply to a run, and their agent by its session", () =>
+  it.live("are continued, or begun, by the reply to a run, and their agent by its session", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start()
       yield* team("ops", ({ prompt: { prompt, thread }, reply }) =>
@@ -180,7 +180,7 @@ describe("threads", () => {
     })
   )
 
-  it.scopedLive("are begun by the reply to a run at work, and not to one that waits for approval", () =>
+  it.live("are begun by the reply to a run at work, and not to one that waits for approval", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       yield* team("ops", silent)

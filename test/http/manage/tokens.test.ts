@@ -56,7 +56,7 @@ trigger("a token that a request repeats is neither rendered nor kept", () =>
   })
 )
 
-it.scopedLive("a token in an idempotency key or in a delivery's id is not kept, and the key still works", () =>
+it.live("a token in an idempotency key or in a delivery's id is not kept, and the key still works", () =>
   Effect.gen(function* () {
     let kept = ""
     const keeping = (store: typeof RunStore.Service): typeof RunStore.Service =>
@@ -118,7 +118,7 @@ triggers("a signature may be over the method and the URL, which no description h
   })
 )
 
-it.scopedLive("no token can be saved where the API shows it again", () =>
+it.live("no token can be saved where the API shows it again", () =>
   Effect.gen(function* () {
     const { admin, team, webhook } = yield* start()
     const { id, path, token } = yield* webhook(yield* team("ops"))

@@ -2,8 +2,8 @@
 
 import { createHmac, generateKeyPairSync, sign as signWith } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import { Client, type OAuthClientProvider, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { Cause, Duration, Effect, Logger } from "effect"
+import { Client, type OAuthClientProvider, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { mostSessionsOfApiKey } from "../../../src/engine/access/Sessions.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
@@ -128,7 +128,7 @@ const listWith = ({ http }: Pick<Server, "http">, token: string) =>
   })
 
 describe("an access token at /mcp", () => {
-  it.scopedLive(
+  it.live(
     "is what a client gets at the provider that the server names, and has the person's role and teams",
     () =>
       Effect.gen(function* () {
@@ -161,7 +161,7 @@ describe("an access token at /mcp", () => {
       })
   )
 
-  it.scopedLive("begins one session, which ends with the token, and whose end by an admin refuses the token", () =>
+  it.live("begins one session, which ends with the token, and whose end by an admin refuses the token", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const one = yield* startWith(provider)
@@ -193,7 +193,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("stays ended if its signature is written in another way", () =>
+  it.live("stays ended if its signature is written in another way", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -210,11 +210,11 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("is in the log as its person's, also when it is refused because its session was ended", () =>
+  it.live("is in the log as its person's, also when it is refused because its session was ended", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const lines: Array<string> = []
-      const logger = Logger.make((entry) => void lines.push(Logger.logfmtLogger.log(entry)))
+      const logger = Logger.make((entry) => void lines.push(Logger.formatLogFmt.log(entry)))
       const server = yield* Effect.provide(startWith(provider), Logger.add(logger))
       const token = provider.sign(claims(provider))
       yield* listWith(server, token)
@@ -230,7 +230,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("may have signatures of elliptic curves", () =>
+  it.live("may have signatures of elliptic curves", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -257,7 +257,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("leaves the person's browsers signed in, however many tokens there are", () =>
+  it.live("leaves the person's browsers signed in, however many tokens there are", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWithoutUrl(provider)
@@ -274,7 +274,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("is no session of the web UI, and opens nothing but /mcp", () =>
+  it.live("is no session of the web UI, and opens nothing but /mcp", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -287,7 +287,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("is refused with the reason if it is another's, too old, changed, or of another kind", () =>
+  it.live("is refused with the reason if it is another's, too old, changed, or of another kind", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider, { sessionLifetime: Duration.minutes(30) })
@@ -354,7 +354,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("is refused for a person without a group, or whose role may not start runs", () =>
+  it.live("is refused for a person without a group, or whose role may not start runs", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -365,7 +365,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("is void when the settings of the provider change", () =>
+  it.live("is void when the settings of the provider change", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -382,7 +382,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("causes few requests to a provider whose keys cannot be read, and few lines in the log", () =>
+  it.live("causes few requests to a provider whose keys cannot be read, and few lines in the log", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const lines: Array<string> = []
@@ -409,7 +409,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("gets 503 while the provider is down, when keys still work, and is accepted once it is back", () =>
+  it.live("gets 503 while the provider is down, when keys still work, and is accepted once it is back", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -430,7 +430,7 @@ describe("an access token at /mcp", () => {
 describe("the metadata of /mcp as a protected resource", () => {
   const paths = ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"]
 
-  it.scopedLive("name the provider and the scopes, and every 401 of /mcp says where they are", () =>
+  it.live("name the provider and the scopes, and every 401 of /mcp says where they are", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider, { mcpScopes: "openid  hooks" })
@@ -451,7 +451,7 @@ describe("the metadata of /mcp as a protected resource", () => {
     })
   )
 
-  it.scopedLive("cannot be changed by what a request says of its host", () =>
+  it.live("cannot be changed by what a request says of its host", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { origin } = yield* startWithoutUrl(provider)
@@ -466,7 +466,7 @@ describe("the metadata of /mcp as a protected resource", () => {
     })
   )
 
-  it.scopedLive("cannot be those of a host whose tokens would be ID tokens", () =>
+  it.live("cannot be those of a host whose tokens would be ID tokens", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const cause = yield* Effect.flip(Effect.sandbox(start({ oidc: provider.settings({ mcpAudience: clientId }) })))
@@ -474,7 +474,7 @@ describe("the metadata of /mcp as a protected resource", () => {
     })
   )
 
-  it.scopedLive("do not exist without a provider, or where a request could choose the audience", () =>
+  it.live("do not exist without a provider, or where a request could choose the audience", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { publicUrl: _, ...without } = { publicUrl }

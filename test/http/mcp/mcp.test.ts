@@ -1,8 +1,8 @@
 /** Webhooks as tools of the Model Context Protocol, with its official clients. */
 import { type IncomingHttpHeaders, request } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
-import { isCreateTaskResultV2, isDetailedTaskV2 } from "@modelcontextprotocol/ext-tasks/core/v2"
 import { Deferred, Duration, Effect, Fiber } from "effect"
+import { isCreateTaskResultV2, isDetailedTaskV2 } from "@modelcontextprotocol/ext-tasks/core/v2"
 import { LongestWait } from "../../../src/http/mcp/Runs.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
@@ -54,7 +54,7 @@ const withTasks = (
 
 describe("MCP", () => {
   for (const [name, connect] of Object.entries(clients)) {
-    it.scopedLive(`offers webhooks as tools, and returns the agent's answer, to a client ${name}`, () =>
+    it.live(`offers webhooks as tools, and returns the agent's answer, to a client ${name}`, () =>
       Effect.gen(function* () {
         const server = yield* start()
         yield* server.webhook(yield* server.team("ops"), "{{text}} {{note?}}", {
@@ -83,7 +83,7 @@ describe("MCP", () => {
       })
     )
 
-    it.scopedLive(`says what the agent does meanwhile, and how it failed, to a client ${name}`, () =>
+    it.live(`says what the agent does meanwhile, and how it failed, to a client ${name}`, () =>
       Effect.gen(function* () {
         const server = yield* start()
         const heard = yield* Deferred.make<void>()
@@ -109,7 +109,7 @@ describe("MCP", () => {
     )
   }
 
-  it.scopedLive(
+  it.live(
     "returns the ID of a run that takes longer than a call may wait, which goes on and can be cancelled",
     () =>
       Effect.gen(function* () {
@@ -135,7 +135,7 @@ describe("MCP", () => {
       )
   )
 
-  it.scopedLive("refuses a call as a trigger is refused, in words for the assistant", () =>
+  it.live("refuses a call as a trigger is refused, in words for the assistant", () =>
     Effect.gen(function* () {
       const server = yield* start({ repo: repoAtNoon })
       yield* server.team("ops")
@@ -160,7 +160,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("keeps each key to its teams and to its own runs", () =>
+  it.live("keeps each key to its teams and to its own runs", () =>
     Effect.gen(function* () {
       const server = yield* start()
       yield* server.webhook(yield* server.team("ops"), "{{text}}", { mcp_tool: "say" })
@@ -200,7 +200,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("ends a call that waits when its key is revoked", () =>
+  it.live("ends a call that waits when its key is revoked", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const leader: Leader = ({ progress, reply }) =>
@@ -212,7 +212,7 @@ describe("MCP", () => {
       const created = yield* server.admin("POST", "/api/keys", { body: { name: "assistant", role: "operator" } })
       const client = yield* connected(clients["of 2026"], server.origin, created.json.key)
       const working = yield* Deferred.make<void>()
-      const call = yield* Effect.fork(
+      const call = yield* Effect.forkChild(
         Effect.promise(() =>
           client.call("think", { text: "x" }, () => Effect.runSync(Deferred.succeed(working, undefined)))
         )
@@ -224,7 +224,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("gives each call a run of its own, although the webhook combines requests", () =>
+  it.live("gives each call a run of its own, although the webhook combines requests", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const coalesce = { key: "text", within: 60 }
@@ -237,7 +237,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("returns what a later attempt answered", () =>
+  it.live("returns what a later attempt answered", () =>
     Effect.gen(function* () {
       const server = yield* start()
       let attempts = 0
@@ -263,7 +263,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("shows a disabled or edited webhook to the next call", () =>
+  it.live("shows a disabled or edited webhook to the next call", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { id } = yield* server.webhook(yield* server.team("ops"), "{{text}}", { mcp_tool: "say" })
@@ -286,7 +286,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("puts an agent's question to the user of a client that can ask, and goes on in the conversation", () =>
+  it.live("puts an agent's question to the user of a client that can ask, and goes on in the conversation", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const leader: Leader = ({ prompt, reply }) =>
@@ -312,11 +312,11 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("makes a run a task for a client with tasks", () =>
+  it.live("makes a run a task for a client with tasks", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const done = yield* Deferred.make<void>()
-      const leader: Leader = (delivery) => Effect.zipRight(Deferred.await(done), echo(delivery))
+      const leader: Leader = (delivery) => Effect.andThen(Deferred.await(done), echo(delivery))
       yield* server.webhook(yield* server.team("ops", leader), "{{text}}", { mcp_tool: "say" })
       yield* server.webhook(yield* server.team("slow", silent), "{{text}}", { mcp_tool: "think" })
       yield* server.webhook(yield* server.team("broken", failing), "{{text}}", { mcp_tool: "fail" })
@@ -347,7 +347,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("asks the user of a client with tasks in the task, which goes on with the reply", () =>
+  it.live("asks the user of a client with tasks in the task, which goes on with the reply", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const leader: Leader = ({ prompt, reply }) =>
@@ -371,7 +371,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("closes the connection after a stream when the client asks for that", () =>
+  it.live("closes the connection after a stream when the client asks for that", () =>
     Effect.gen(function* () {
       const server = yield* start()
       yield* server.webhook(yield* server.team("ops"), "{{text}}", { name: "Say", mcp_tool: "say" })
@@ -400,7 +400,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("answers what is no request of the protocol in its own way", () =>
+  it.live("answers what is no request of the protocol in its own way", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const headers = { authorization: `Bearer ${adminKey}`, accept: "application/json, text/event-stream" }

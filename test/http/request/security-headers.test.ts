@@ -52,7 +52,7 @@ describe("every answer", () => {
     })
   )
 
-  it.scopedLive("that is a document says what it may load, and that no page may frame it", () =>
+  it.live("that is a document says what it may load, and that no page may frame it", () =>
     Effect.gen(function* () {
       const documents = (yield* answers({})).filter(([, { headers }]) => /html/.test(headers.get("content-type") ?? ""))
       expect(documents.map(([name]) => name)).toStrictEqual(["docs", "the UI"])

@@ -30,7 +30,7 @@ export const serve = () => {
   let server: Effect.Effect.Success<ReturnType<typeof start>>
   let teams = 0
   beforeAll(async () => {
-    server = await Effect.runPromise(Scope.extend(start(), scope))
+    server = await Effect.runPromise(Scope.provide(start(), scope))
   })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
@@ -38,9 +38,9 @@ export const serve = () => {
   const setUp = (recipe: Recipe, secret = secretFor(recipe)) =>
     Effect.gen(function* () {
       const prompts = yield* Queue.unbounded<Prompt>()
-      const team = yield* Scope.extend(
+      const team = yield* Scope.provide(
         server.team(`team-${teams++}`, ({ prompt, reply }) =>
-          Effect.zipRight(Queue.offer(prompts, prompt), reply({ _tag: "Answered", response: "done" }))
+          Effect.andThen(Queue.offer(prompts, prompt), reply({ _tag: "Answered", response: "done" }))
         ),
         scope
       )

@@ -77,7 +77,7 @@ trigger("split takes the number of splits, which cannot be negative", () =>
   })
 )
 
-it.scopedLive.each([
+it.live.each([
   'length(split(pad_left(`"x"`, n, `"y"`), `""`)) > `0`',
   'upper(pad_left(`"x"`, n, `"y"`))',
   "contains(text, late)"
@@ -119,7 +119,7 @@ describe("a filter that cannot be right is refused when it is saved", () => {
   const create = (admin: Admin, team: string, settings: object, accept_if: string) =>
     admin("POST", "/api/webhooks", { body: { name: "Filter", team, prompt_template: "{{b}}", ...settings, accept_if } })
 
-  it.scopedLive("with what to write instead", () =>
+  it.live("with what to write instead", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       const ops = yield* team("ops")
@@ -133,7 +133,7 @@ describe("a filter that cannot be right is refused when it is saved", () => {
     })
   )
 
-  it.scopedLive("and no other", () =>
+  it.live("and no other", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       const ops = yield* team("ops")
@@ -151,7 +151,7 @@ describe("a filter that cannot be right is refused when it is saved", () => {
     })
   )
 
-  it.scopedLive("also when the input becomes another", () =>
+  it.live("also when the input becomes another", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       const { id } = yield* webhook(yield* team("ops"), "{{branch}}", { accept_if: "branch == 'main'" })

@@ -74,7 +74,7 @@ describe("what an agent reports of its work", () => {
         })
       )
       const hook = yield* webhook(review, "{{text}}", { timeout_seconds: 60 })
-      const waiting = yield* Effect.fork(
+      const waiting = yield* Effect.forkChild(
         http("POST", `${hook.path}?wait=true`, { body: { variables: { text: "slow" } } })
       )
       yield* Queue.take(begun)

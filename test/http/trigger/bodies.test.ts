@@ -13,7 +13,7 @@ const little = 32 * MiB
 
 const announced = `Content-Length: ${1024 * MiB}\r\n\r\n`
 
-it.scopedLive("a refused caller that goes on sending gets its answer and is disconnected", () =>
+it.live("a refused caller that goes on sending gets its answer and is disconnected", () =>
   Effect.gen(function* () {
     const { port, hook } = yield* startWithWebhook
     const unknown = `/webhook/trigger/whk_${"0".repeat(43)}`
@@ -41,7 +41,7 @@ it.scopedLive("a refused caller that goes on sending gets its answer and is disc
   })
 )
 
-it.scopedLive("a body in many pieces adds no more listeners to its response than one in one piece", () =>
+it.live("a body in many pieces adds no more listeners to its response than one in one piece", () =>
   Effect.gen(function* () {
     const listeners: Array<number> = []
     const onServer = (server: Server) =>

@@ -1,7 +1,7 @@
 /** GitHub's own examples of what it sends, all of them: each is taken with its signature, and fills a template in. */
 import { createRequire } from "node:module"
 import { expect, it } from "@effect/vitest"
-import { Effect, Logger, LogLevel, Queue } from "effect"
+import { Effect, Queue, References } from "effect"
 import { nameOf } from "../../../src/domain/prompt/Path.ts"
 import { start } from "../Server.ts"
 import { deliverTo, github, secret } from "./Github.ts"
@@ -21,14 +21,14 @@ const valuesIn = (value: unknown, path = ["payload"]): ReadonlyArray<readonly [p
       ? []
       : [[nameOf(path), String(value)]]
 
-it.scopedLive(
+it.live(
   "every payload of GitHub's own examples is a run, whose prompt has what is at the paths of its template",
   () =>
     Effect.gen(function* () {
       const prompts = yield* Queue.unbounded<string>()
       const server = yield* start()
       const team = yield* server.team("ops", ({ prompt, reply }) =>
-        Effect.zipRight(Queue.offer(prompts, prompt.prompt), reply({ _tag: "Answered", response: "done" }))
+        Effect.andThen(Queue.offer(prompts, prompt.prompt), reply({ _tag: "Answered", response: "done" }))
       )
       const hook = yield* server.webhook(team, "{{payload}}", { input: "payload", ...github })
       const deliver = (event: string, payload: object) =>
@@ -52,5 +52,5 @@ it.scopedLive(
         deliveries += examples.length
       }
       expect(deliveries).toBeGreaterThan(300)
-    }).pipe(Logger.withMinimumLogLevel(LogLevel.None))
+    }).pipe(Effect.provideService(References.MinimumLogLevel, "None"))
 )

@@ -34,7 +34,7 @@ const started = Effect.gen(function* () {
   return { send, webhook }
 })
 
-it.scopedLive(
+it.live(
   "any number is itself in the prompt, the history and the API, and equal to itself in filters and schemas",
   () =>
     Effect.gen(function* () {
@@ -69,7 +69,7 @@ it.scopedLive(
 
 const [one, other] = ["820982911946154508", "820982911946154509"]
 
-it.scopedLive("numbers beyond 2^53 are told apart in filters, schemas and keys", () =>
+it.live("numbers beyond 2^53 are told apart in filters, schemas and keys", () =>
   Effect.gen(function* () {
     const { send, webhook } = yield* started
     const template = '"prompt_template":"{{id}}"'

@@ -238,7 +238,7 @@ describe("a webhook that takes the whole request", () => {
     })
   )
 
-  it.scopedLive("is previewed and tested with a request that an admin has written", () =>
+  it.live("is previewed and tested with a request that an admin has written", () =>
     Effect.gen(function* () {
       const { admin, hook, edit } = yield* startWith("{{headers.x-github-event}} {{payload.a.0}} {{query.env?}}")
       const at = `/api/webhooks/${hook.id}`

@@ -6,7 +6,7 @@ import { hello, startWithWebhook, trigger, triggers, unusedId } from "../Server.
 const unknownToken = `whk_${"0".repeat(43)}`
 
 describe("refuses, in this order,", () => {
-  it.scopedLive("1: any other method with 405 and Allow, whatever the token", () =>
+  it.live("1: any other method with 405 and Allow, whatever the token", () =>
     Effect.gen(function* () {
       const { http, hook, port } = yield* startWithWebhook
       for (const path of [hook.path, `/webhook/trigger/${unknownToken}`, "/webhook/trigger/x"]) {
@@ -65,7 +65,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("2: the run's address likewise, another webhook's run, and text that is no run's id", () =>
+  it.live("2: the run's address likewise, another webhook's run, and text that is no run's id", () =>
     Effect.gen(function* () {
       const { post, http, webhook, hook } = yield* startWithWebhook
       const { run_id } = (yield* post(hello)).json
@@ -133,7 +133,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("4: a chunked body over the limit too, before it ends", () =>
+  it.live("4: a chunked body over the limit too, before it ends", () =>
     Effect.gen(function* () {
       const { port, hook } = yield* startWithWebhook
       const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`
@@ -144,7 +144,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("4: with an answer that reaches a caller that goes on sending, without a reset", () =>
+  it.live("4: with an answer that reaches a caller that goes on sending, without a reset", () =>
     Effect.gen(function* () {
       const { port, hook } = yield* startWithWebhook
       const size = 24 * 1024 * 1024

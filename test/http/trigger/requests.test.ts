@@ -128,7 +128,7 @@ describe("refused requests", () => {
     })
   )
 
-  it.scopedLive("are counted and not listed when there are too many, and the newest 100 are kept", () =>
+  it.live("are counted and not listed when there are too many, and the newest 100 are kept", () =>
     Effect.gen(function* () {
       const server = yield* startWithWebhook
       const { hook, post } = server
@@ -140,7 +140,7 @@ describe("refused requests", () => {
     })
   )
 
-  it.scopedLive("do not fail or wait when the database is away, and need the key and a known webhook", () =>
+  it.live("do not fail or wait when the database is away, and need the key and a known webhook", () =>
     Effect.gen(function* () {
       const server = yield* startWithWebhook
       const { admin, faults, hook, http, post } = server
@@ -206,7 +206,7 @@ describe("ignored requests", () => {
     })
   )
 
-  it.scopedLive("are all counted, the newest 20 are kept, and none pushes out refused or accepted ones", () =>
+  it.live("are all counted, the newest 20 are kept, and none pushes out refused or accepted ones", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       const more = { accept_if: "branch == 'main'", store_requests: "all" }

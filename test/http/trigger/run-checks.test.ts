@@ -234,7 +234,7 @@ describe("refuses, in this order,", () => {
       const { team, webhook, http, firstRuns, shutdown } = yield* start()
       const slow = yield* team("slow", silent)
       const { id, path } = yield* webhook(slow)
-      const waiting = yield* Effect.fork(http("POST", `${path}?wait=true`, { body: hello }))
+      const waiting = yield* Effect.forkChild(http("POST", `${path}?wait=true`, { body: hello }))
       const [run] = yield* firstRuns(id)
       yield* shutdown.begin
       expect(refusal(yield* http("POST", path, { body: hello }))).toStrictEqual([503, "unavailable"])

@@ -22,7 +22,7 @@ const repoWith = (
       step: (input, options) => {
         const [before] = (input.accepts ?? []).flatMap(({ webhook }) => beforeRunOf(webhook?.id ?? "") ?? [])
         const stepped = store.step(input, options)
-        return before === undefined ? stepped : Effect.zipRight(before, stepped)
+        return before === undefined ? stepped : Effect.andThen(before, stepped)
       }
     })
   })
@@ -59,7 +59,7 @@ const ways: ReadonlyArray<readonly [way: string, settings: object, codes: Readon
 ]
 
 describe("the answer of a URL that another team's webhook shares is its own webhook's", () => {
-  it.scopedLive("whatever makes the other one refuse, which the answer lists, and the log of the other one", () =>
+  it.live("whatever makes the other one refuse, which the answer lists, and the log of the other one", () =>
     Effect.gen(function* () {
       const { admin, history, http, team, webhook } = yield* start({ repo: repoAtNoon })
       const [a] = [yield* team("a"), yield* team("b", "no leader"), yield* team("c")]
@@ -115,7 +115,7 @@ describe("the answer of a URL that another team's webhook shares is its own webh
       const { admin, history, http, team, webhook } = yield* start()
       const ends = yield* Deferred.make<void>()
       const a = yield* team("a", ({ reply }) =>
-        Effect.zipRight(Deferred.await(ends), reply({ _tag: "Answered", response: "done" }))
+        Effect.andThen(Deferred.await(ends), reply({ _tag: "Answered", response: "done" }))
       )
       yield* team("b", "no leader")
       const queues = { when_team_stopped: "queue" }
@@ -134,9 +134,9 @@ describe("the answer of a URL that another team's webhook shares is its own webh
       expect([ignored.status, ignored.json]).toStrictEqual([200, { status: "ignored", runs, refused }])
 
       // The others get it before the caller has its answer.
-      const waiting = yield* Effect.fork(post({ text: "hello" }, "?wait=true"))
+      const waiting = yield* Effect.forkChild(post({ text: "hello" }, "?wait=true"))
       yield* repeatUntil(history(taking.id), ({ length }) => length === 3)
-      expect(yield* Fiber.poll(waiting)).toMatchObject({ _tag: "None" })
+      expect(yield* Effect.sync(() => waiting.pollUnsafe())).toMatchObject({ _tag: "None" })
       yield* Deferred.succeed(ends, undefined)
       const answered = yield* Fiber.join(waiting)
       const { run_id } = answered.json
@@ -165,7 +165,7 @@ describe("the answer of a URL that another team's webhook shares is its own webh
       const unlock = yield* Deferred.make<void>()
       const isAsked = yield* Deferred.make<void>()
       const repo = repoWith((id) =>
-        id === locked ? Effect.zipRight(Deferred.succeed(isAsked, undefined), Deferred.await(unlock)) : undefined
+        id === locked ? Effect.andThen(Deferred.succeed(isAsked, undefined), Deferred.await(unlock)) : undefined
       )
       const { history, http, team, webhook } = yield* start({ repo })
       const [a, b] = [yield* team("a"), yield* team("b")]
@@ -319,7 +319,7 @@ describe("what a sharing webhook refused for a moment", () => {
           const keepOffers: typeof store.keepOffers = (offers, limits) => {
             kept.push(...offers)
             return store.keepOffers(
-              offers.map((offer) => ({ ...offer, due_at: DateTime.unsafeMake(0) })),
+              offers.map((offer) => ({ ...offer, due_at: DateTime.makeUnsafe(0) })),
               limits
             )
           }

@@ -292,7 +292,7 @@ describe("a URL that webhooks share", () => {
 })
 
 describe("a webhook that shares a URL", () => {
-  it.scopedLive("has no token, and gets one when it no longer shares", () =>
+  it.live("has no token, and gets one when it no longer shares", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       const owner = yield* webhook(yield* team("ops"), "{{text}}")
@@ -326,7 +326,7 @@ describe("a webhook that shares a URL", () => {
     })
   )
 
-  it.scopedLive("is refused if it could not be offered requests, and protects the other one from deletion", () =>
+  it.live("is refused if it could not be offered requests, and protects the other one from deletion", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       const owner = yield* webhook(yield* team("ops"), "{{payload}}", { input: "payload" })
@@ -362,7 +362,7 @@ describe("a webhook that shares a URL", () => {
     })
   )
 
-  it.scopedLive("needs the rights to the teams of both webhooks", () =>
+  it.live("needs the rights to the teams of both webhooks", () =>
     Effect.gen(function* () {
       const { a, b, keyFor, server } = yield* twoTeams()
       const both = yield* keyFor(["a", "b"], "editor")

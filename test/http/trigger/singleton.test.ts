@@ -13,7 +13,7 @@ trigger("a newer request supersedes the key's runs, whose waiting callers get 40
     const { admin, firstRuns, http, history, team, webhook } = yield* start()
     const singleton = { key, on_new: "supersede" }
     const hook = yield* webhook(yield* team("slow", silent), "{{number}}", { singleton })
-    const waiting = yield* Effect.fork(http("POST", `${hook.path}?wait=true`, of(7)))
+    const waiting = yield* Effect.forkChild(http("POST", `${hook.path}?wait=true`, of(7)))
     const [{ run_id: first }] = yield* firstRuns(hook.id)
     const post = (number: number, more: object = {}) =>
       Effect.map(http("POST", hook.path, { ...of(number), ...more }), ({ json }) => json.run_id)
@@ -60,7 +60,7 @@ trigger(
   "a run that is denied replaces nothing but others that waited for approval, an approved one the run in progress",
   () =>
     Effect.gen(function* () {
-      const stopping: Leader = (delivery) => Effect.zipRight(Deferred.await(delivery.cancelled), failing(delivery))
+      const stopping: Leader = (delivery) => Effect.andThen(Deferred.await(delivery.cancelled), failing(delivery))
       const { decide, post, shown, until } = yield* guarded({}, stopping)
       const [first, second] = [yield* post(7), yield* post(7)]
       expect(yield* shown(first)).toMatchObject({ status: "cancelled", superseded_by: second })
@@ -93,7 +93,7 @@ trigger(
         retries: { max_retries: 3, backoff_seconds: 60 }
       }
       const { post, shown, until } = yield* guarded(settings, (delivery) =>
-        Effect.zipRight(Deferred.await(gate), failing(delivery))
+        Effect.andThen(Deferred.await(gate), failing(delivery))
       )
       const first = yield* post(7)
       yield* until(first, "running")
@@ -112,7 +112,7 @@ trigger("with supersede_when: started, an approved run replaces those that wait,
   Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()
     const { decide, post, shown, until } = yield* guarded({ supersede_when: "started" }, (delivery) =>
-      Effect.zipRight(Deferred.await(gate), echo(delivery))
+      Effect.andThen(Deferred.await(gate), echo(delivery))
     )
     const [first, other] = [yield* post(7), yield* post(8)]
     for (const id of [first, other]) yield* decide(id, "approve")
@@ -164,7 +164,7 @@ trigger("an event for which cancel_if holds cancels the key's runs, also of a pa
     const { admin, http, history, team, webhook } = yield* start()
     const gate = yield* Deferred.make<void>()
     const leader: Leader = (delivery) =>
-      delivery.prompt.prompt === "1" ? Effect.zipRight(Deferred.await(gate), failing(delivery)) : silent(delivery)
+      delivery.prompt.prompt === "1" ? Effect.andThen(Deferred.await(gate), failing(delivery)) : silent(delivery)
     const settings = {
       pause_after_failures: 1,
       singleton: { key, on_new: "queue" },
@@ -228,7 +228,7 @@ trigger("a repeated event cancels no newer run", () =>
   })
 )
 
-it.scopedLive("cancel_if needs a key, and both are checked when they are saved", () =>
+it.live("cancel_if needs a key, and both are checked when they are saved", () =>
   Effect.gen(function* () {
     const { admin, team } = yield* start()
     const draft = { name: "x", team: yield* team("ops"), prompt_template: "{{number}}" }

@@ -67,7 +67,7 @@ const inSlack = (settings: object, options: Options = {}) =>
 const textsOf = ({ blocks }: any) => blocks.at(-1).elements.map(({ text }: any) => text.text)
 
 describe("a button of a message in Slack", () => {
-  it.scopedLive("replies to the agent's question once, and the message and later clicks say who did", () =>
+  it.live("replies to the agent's question once, and the message and later clicks say who did", () =>
     Effect.gen(function* () {
       const { click, history, hook, others, sent, trigger } = yield* inSlack({})
       const id = yield* trigger
@@ -112,7 +112,7 @@ describe("a button of a message in Slack", () => {
     ["", {}],
     [", also with a host's own renderer", { renderer: Layer.succeed(Renderer, own) }]
   ] as const) {
-    it.scopedLive(`is answered where the question was, and a replay repeats the reply${how}`, () =>
+    it.live(`is answered where the question was, and a replay repeats the reply${how}`, () =>
       Effect.gen(function* () {
         const { all, answerTo } = comments()
         const github = yield* receiver(answerTo)
@@ -151,7 +151,7 @@ describe("a button of a message in Slack", () => {
     )
   }
 
-  it.scopedLive("approves or denies a run, and cannot be made up", () =>
+  it.live("approves or denies a run, and cannot be made up", () =>
     Effect.gen(function* () {
       const { admin, click, clickOf, clicks, history, hook, sent, trigger } = yield* inSlack({ approval: "required" })
       const id = yield* trigger
@@ -178,7 +178,7 @@ describe("a button of a message in Slack", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "approves nothing for who asked, for a guest of another workspace, or for those who are not named",
     () =>
       Effect.gen(function* () {
@@ -217,7 +217,7 @@ describe("a button of a message in Slack", () => {
       })
   )
 
-  it.scopedLive("is clicked at a shared URL, for the teams that share it, and starts no runs of theirs", () =>
+  it.live("is clicked at a shared URL, for the teams that share it, and starts no runs of theirs", () =>
     Effect.gen(function* () {
       const { admin, click, clicks, history, others, sent, trigger } = yield* inSlack({})
       yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
@@ -231,7 +231,7 @@ describe("a button of a message in Slack", () => {
     })
   )
 
-  it.scopedLive("is missing where no webhook takes its clicks", () =>
+  it.live("is missing where no webhook takes its clicks", () =>
     Effect.gen(function* () {
       const { admin, clicks, others, sent, trigger } = yield* inSlack({})
       yield* admin("DELETE", `/api/webhooks/${clicks.id}`)

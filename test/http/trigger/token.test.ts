@@ -80,7 +80,7 @@ describe("a caller that waits for a run", () => {
     ["is that of a webhook that is disabled", "PATCH", "", { enabled: false }],
     ["is that of a webhook that is deleted", "DELETE", "", undefined]
   ] as const) {
-    it.scopedLive(`gets 404 on every replica when its token ${what}`, () =>
+    it.live(`gets 404 on every replica when its token ${what}`, () =>
       Effect.gen(function* () {
         const held = yield* Deferred.make<void>()
         const repo = yield* Layer.build(layerRepo)
@@ -94,7 +94,7 @@ describe("a caller that waits for a run", () => {
         })
         const hook = yield* first.webhook(yield* first.team("slow", silent))
         const { json } = yield* first.http("POST", hook.path, { body: hello })
-        const waiting = yield* Effect.fork(second.http("GET", `${hook.path}/runs/${json.run_id}?wait=true`))
+        const waiting = yield* Effect.forkChild(second.http("GET", `${hook.path}/runs/${json.run_id}?wait=true`))
         yield* Deferred.await(held)
         yield* first.admin(method, `/api/webhooks/${hook.id}${path}`, body && { body })
         const answer = yield* Fiber.join(waiting)

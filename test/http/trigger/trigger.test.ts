@@ -1,5 +1,5 @@
 import { describe, expect } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Latch } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { sorted, wire } from "../Client.ts"
 import { failing, hello, silent, start, startWithWebhook, trigger, triggers } from "../Server.ts"
@@ -111,13 +111,13 @@ triggers("Location stays under the path that the public address is mounted at", 
 triggers("a caller that goes away leaves its run alone", () =>
   Effect.gen(function* () {
     const { team, webhook, http, firstRuns, port } = yield* start()
-    const gone = yield* Effect.makeLatch()
+    const gone = yield* Latch.make()
     const slow = yield* team("slow", ({ reply }) =>
-      Effect.zipRight(gone.await, reply({ _tag: "Answered", response: "done" }))
+      Effect.andThen(gone.await, reply({ _tag: "Answered", response: "done" }))
     )
     const { id, path } = yield* webhook(slow)
     const body = JSON.stringify(hello)
-    const caller = yield* Effect.fork(
+    const caller = yield* Effect.forkChild(
       wire(port, `POST ${path}?wait=true HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
     )
     const [{ run_id }] = yield* firstRuns(id)

@@ -155,7 +155,7 @@ describe("a webhook with a verification", () => {
   )
 })
 
-it.scopedLive("a webhook says when the first request was verified since its secret was set", () =>
+it.live("a webhook says when the first request was verified since its secret was set", () =>
   Effect.gen(function* () {
     const { admin, deliver, hook } = yield* startWithGithub
     const shown = Effect.map(admin("GET", `/api/webhooks/${hook.id}`), ({ json }) => json)
@@ -196,7 +196,7 @@ it.scopedLive("a webhook says when the first request was verified since its secr
 describe("warnings", () => {
   const draft = { input: "payload", prompt_template: "{{payload}} {{headers.x-github-event}} {{query.q}}" }
 
-  it.scopedLive(
+  it.live(
     "say that a secret is short, and that a template names what is not signed, wherever the webhook is shown",
     () =>
       Effect.gen(function* () {
@@ -219,7 +219,7 @@ describe("warnings", () => {
       })
   )
 
-  it.scopedLive("name the keys that decide which run and which session a request joins", () =>
+  it.live("name the keys that decide which run and which session a request joins", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       const { id } = yield* webhook(yield* team("ops"), "{{payload}}", { input: "payload", ...github })
@@ -235,7 +235,7 @@ describe("warnings", () => {
     })
   )
 
-  it.scopedLive("are not given for what is signed, nor where the secret itself is sent", () =>
+  it.live("are not given for what is signed, nor where the secret itself is sent", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const ops = yield* server.team("ops")
@@ -257,7 +257,7 @@ describe("warnings", () => {
 })
 
 describe("a delivery", () => {
-  it.scopedLive("may come again if it was refused", () =>
+  it.live("may come again if it was refused", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const hook = yield* server.webhook(yield* server.team("idle", "no leader"), "{{text}}", github)
@@ -271,7 +271,7 @@ describe("a delivery", () => {
     })
   )
 
-  it.scopedLive("is told apart by its id alone if the secret comes with it: then nothing is signed", () =>
+  it.live("is told apart by its id alone if the secret comes with it: then nothing is signed", () =>
     Effect.gen(function* () {
       const { history, http, team, webhook } = yield* start()
       const verification = { preset: "bearer", id_header: "X-Id" }

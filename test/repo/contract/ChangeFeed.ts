@@ -34,7 +34,7 @@ export const changeFeed = (test: Test): void => {
         "RequestsStored"
       ]
       const changes = yield* subscribe(repo)
-      const reader = yield* Effect.fork(
+      const reader = yield* Effect.forkChild(
         Stream.runForEachWhile(Stream.fromQueue(changes), (change) => {
           seen.push(change)
           return Effect.succeed(!wanted.every((tag) => seen.some((change) => change._tag === tag)))
@@ -74,7 +74,7 @@ export const changeFeed = (test: Test): void => {
         Stream.mapAccum(new Set<string>(), (seen, name) => [seen.add(name), seen]),
         Stream.takeUntil(({ size }) => size >= 2 + runs.length),
         Stream.runLast,
-        Effect.fork
+        Effect.forkChild
       )
       yield* step({ accepts: [...runs, admitted] })
       yield* endAll(runs.map(({ run_id }) => ({ run_id, outcome: success("done"), at: at(2) })))
@@ -107,7 +107,7 @@ export const changeFeed = (test: Test): void => {
         Stream.filterMap((change) => (change._tag === "RunEnded" ? Option.some(change.run_id) : Option.none())),
         Stream.take(250),
         Stream.runCollect,
-        Effect.fork
+        Effect.forkChild
       )
       yield* repo.deleteWebhook(webhook.id)
       expect([...(yield* Fiber.join(reader))].sort()).toEqual(runs.map((run) => run.run_id).sort())

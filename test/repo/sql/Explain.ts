@@ -1,6 +1,6 @@
 /** What PostgreSQL reads for the statements of an effect. */
-import { SqlClient, Statement } from "@effect/sql"
-import { Effect, Layer } from "effect"
+import { Effect, type Layer } from "effect"
+import { SqlClient, Statement } from "effect/sql"
 
 type Recorded = readonly [sql: string, params: ReadonlyArray<unknown>]
 

@@ -1,5 +1,5 @@
 /** Processes that share a PostgreSQL database, each with a repo of its own. */
-import { Context, Effect, Layer, Redacted, Schedule, Scope } from "effect"
+import { type Context, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import { Repo } from "../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"

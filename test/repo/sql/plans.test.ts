@@ -1,6 +1,6 @@
-import { SqlClient } from "@effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { v4 } from "uuid"
 import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../src/domain/Id.ts"
 import type { RunFilter } from "../../../src/repo/history/RunQuery.ts"
@@ -36,7 +36,7 @@ const portion = 10_000
 const idle = team("idle")
 const recorder = recording()
 
-const client = Layer.unwrapScoped(
+const client = Layer.unwrap(
   Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections: 5 }))
 )
 const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer)))
@@ -149,7 +149,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
   reads("all runs", 42, find({}))
   reads("all runs from a cursor in the middle", 42, () =>
     Effect.flatMap(repo, ({ runs }) =>
-      runs({ limit: 20, cursor: Buffer.from(leastId(at(5_000_000).epochMillis)).toString("base64url") })
+      runs({ limit: 20, cursor: Buffer.from(leastId(at(5_000_000).epochMilliseconds)).toString("base64url") })
     )
   )
   reads("all runs of a stretch of time", 1_300, find({ from: at(5_000_000), to: at(6_000_000) }))
@@ -231,7 +231,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
   reads("webhooks", 10, () => Effect.flatMap(repo, ({ webhooks }) => webhooks))
   reads("webhooksByToken", 10, () =>
     Effect.flatMap(repo, ({ webhooksByToken }) =>
-      webhooksByToken([queued.token_hash, ended.token_hash], DateTime.unsafeMake(0))
+      webhooksByToken([queued.token_hash, ended.token_hash], DateTime.makeUnsafe(0))
     )
   )
   reads("out", 10, () => Effect.flatMap(repo, ({ out }) => out))

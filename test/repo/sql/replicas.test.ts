@@ -1,6 +1,6 @@
-import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { Array as Arr, DateTime, Deferred, Duration, Effect, Layer, Redacted, Schedule, Stream } from "effect"
+import { SqlClient } from "effect/sql"
 import pg from "pg"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { subscribe } from "../../../src/repo/ChangeFeed.ts"
@@ -48,7 +48,7 @@ const frozen = (url: string) =>
   })
 
 describe("replicas on one database", () => {
-  it.scopedLive("a process that is frozen in a step does not hold up the others", () =>
+  it.live("a process that is frozen in a step does not hold up the others", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repo = yield* replicaOf(url)
@@ -61,7 +61,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("a webhook that is deleted while another process admits one of its runs names that run first", () =>
+  it.live("a webhook that is deleted while another process admits one of its runs names that run first", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repo = yield* replicaOf(url)
@@ -85,7 +85,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "count every run once while several of them accept, end and roll up, and keep the counts when runs are purged",
     () =>
       Effect.gen(function* () {
@@ -129,7 +129,7 @@ describe("replicas on one database", () => {
       })
   )
 
-  it.scopedLive(
+  it.live(
     "count an end whose transaction began before others that are counted, and is committed after them",
     () =>
       Effect.gen(function* () {
@@ -163,7 +163,7 @@ describe("replicas on one database", () => {
       })
   )
 
-  it.scopedLive("create the tables of an empty database, all starting at once", () =>
+  it.live("create the tables of an empty database, all starting at once", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repos = yield* Effect.forEach(count(4), () => replicaOf(url), together)
@@ -175,7 +175,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("keep one order, and one run for each key", () =>
+  it.live("keep one order, and one run for each key", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
@@ -204,7 +204,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("hold a webhook's rate together", () =>
+  it.live("hold a webhook's rate together", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repos = yield* Effect.forEach(count(3), () => replicaOf(url), together)
@@ -228,7 +228,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("are notified of each other's changes", () =>
+  it.live("are notified of each other's changes", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
@@ -247,7 +247,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("close many windows in portions, in the order of their ends", () =>
+  it.live("close many windows in portions, in the order of their ends", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repo = yield* replicaOf(url)
@@ -272,7 +272,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("block each other for a bounded time only", () =>
+  it.live("block each other for a bounded time only", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repo = yield* replicaOf(url)
@@ -287,7 +287,7 @@ describe("replicas on one database", () => {
           yield* sql`lock table webhook_trigger.runs in access exclusive mode`
           yield* Deferred.succeed(locked, undefined)
           yield* Deferred.await(release)
-        }).pipe(sql.withTransaction, Effect.fork)
+        }).pipe(sql.withTransaction, Effect.forkChild)
         yield* Deferred.await(locked)
         const runs = yield* Effect.forEach(count(50), () => newRun(webhook))
         const [refused, ...others] = yield* Effect.forEach(

@@ -7,7 +7,7 @@ const results = ({ checks }: Effect.Effect.Success<ReturnType<typeof examineBuck
   checks.map(({ result }) => result)
 
 describe("doctor", () => {
-  it.scopedLive("says whether the bucket for files can be written, read and cleaned, and what to do", () =>
+  it.live("says whether the bucket for files can be written, read and cleaned, and what to do", () =>
     Effect.gen(function* () {
       const server = yield* s3Server
       const fine = yield* examineBucket(server.settings)

@@ -7,7 +7,7 @@ const results = (examined: Effect.Effect.Success<ReturnType<typeof examineProvid
   examined.checks.map(({ result }) => result)
 
 describe("doctor", () => {
-  it.scopedLive("says whether the OpenID provider answers as the issuer and knows the client", () =>
+  it.live("says whether the OpenID provider answers as the issuer and knows the client", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const fine = yield* examineProvider(provider.settings())

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
-import { ConfigProvider, Duration, Effect, LogLevel, Option, Redacted } from "effect"
+import { ConfigProvider, Duration, Effect, Option, Redacted } from "effect"
 import * as SettingsConfig from "../../../src/engine/SettingsConfig.ts"
 import * as Environment from "../../../src/server/environment/Environment.ts"
 import * as FilesEnvironment from "../../../src/server/environment/FilesEnvironment.ts"
@@ -26,7 +26,7 @@ describe("settings", () => {
       expect(Duration.toSeconds(settings.shutdownGrace)).toBe(30)
       expect(Option.map(settings.runRetention, Duration.toDays)).toEqual(Option.some(90))
       expect(Option.map(settings.stepsRetention, Duration.toDays)).toEqual(Option.some(30))
-      expect(settings.logLevel).toBe(LogLevel.Info)
+      expect(settings.logLevel).toBe("Info")
       for (const absent of [
         "publicUrl",
         "databaseUrl",
@@ -117,7 +117,7 @@ describe("settings", () => {
         mcpAllowedOrigins: ["https://inspector.example.com", "http://localhost:6274"],
         apiDocs: false,
         auditToStdout: true,
-        logLevel: LogLevel.Warning,
+        logLevel: "Warn",
         logFormat: "json",
         otlpEndpoint: Option.some("http://collector:4318"),
         otlpServiceName: "hooks"
@@ -148,7 +148,7 @@ describe("settings", () => {
         read.add(name)
         return name
       })
-      yield* Effect.withConfigProvider(Environment.load, recording)
+      yield* Effect.provideService(Environment.load, ConfigProvider.ConfigProvider, recording)
       expect(read.size).toBeGreaterThan(10)
       for (const name of read) expect(docs, name).toContain(`\n| \`${name}\` | `)
     })
@@ -368,7 +368,7 @@ describe("settings", () => {
   it.effect("of the engine can be read on their own, by a host that has no other settings of the server", () =>
     Effect.gen(function* () {
       const read = (variables: Readonly<Record<string, string>>) =>
-        Effect.withConfigProvider(SettingsConfig.config, ConfigProvider.fromMap(new Map(Object.entries(variables))))
+        Effect.provideService(SettingsConfig.config, ConfigProvider.ConfigProvider, ConfigProvider.fromMap(new Map(Object.entries(variables))))
       expect(yield* read({})).toEqual(SettingsConfig.defaults)
       expect(yield* read({ WEBHOOK_MAX_CONCURRENT: " 7 ", WEBHOOK_TIMEOUT: "", AMQP_QUEUE_TYPE: "fast" })).toEqual({
         ...SettingsConfig.defaults,

@@ -25,7 +25,7 @@ const api = (server: Server, ...words: ReadonlyArray<string>) =>
 
 // Creating a database takes PGlite seconds of computing, many on a busy machine.
 describe("a server that leads teams itself", () => {
-  it.scopedLive(
+  it.live(
     "creates each team with a webhook in the embedded database, and prints a line that gets an answer",
     () =>
       Effect.gen(function* () {
@@ -61,7 +61,7 @@ describe("a server that leads teams itself", () => {
       })
   )
 
-  it.scopedLive("leads on PostgreSQL and RabbitMQ too, and its programs get none of its secrets", () =>
+  it.live("leads on PostgreSQL and RabbitMQ too, and its programs get none of its secrets", () =>
     Effect.gen(function* () {
       const [DATABASE_URL, AMQP_URL] = [yield* freshDatabase, yield* freshVhost]
       const secrets = { DATABASE_URL, AMQP_URL, ADMIN_API_KEY, METRICS_TOKEN: "a-token-for-these-tests" }
@@ -80,7 +80,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive("lets the operator's leader of the demo team answer instead of its own", () =>
+  it.live("lets the operator's leader of the demo team answer instead of its own", () =>
     Effect.gen(function* () {
       const server = yield* InProcess.serve({ ADMIN_API_KEY, LEADERS: "demo=sed 's/^/mine: /'" })
       expect(server.welcome).toContain("The team demo is led by sed, in this process.")
@@ -89,7 +89,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "stops an agent that shows nothing for the stall timeout of the settings, unless its own options say otherwise",
     () =>
       Effect.gen(function* () {
@@ -102,7 +102,7 @@ describe("a server that leads teams itself", () => {
       })
   )
 
-  it.scopedLive("lets a leader over HTTP take the demo team, and stays away from a team with a key", () =>
+  it.live("lets a leader over HTTP take the demo team, and stays away from a team with a key", () =>
     Effect.gen(function* () {
       const DATABASE_URL = yield* freshDatabase
       yield* Effect.scoped(
@@ -125,7 +125,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive("leads with an agent by its name, in a working folder of its team", () =>
+  it.live("leads with an agent by its name, in a working folder of its team", () =>
     Effect.gen(function* () {
       const [DATA_DIR, folder] = [yield* newFolder, yield* newFolder]
       const answer = { type: "result", is_error: false, result: "done", session_id: "s-1", total_cost_usd: 0.5 }
@@ -150,7 +150,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "charges each turn of a conversation once, also after a restart, when the agent counts the session",
     () =>
       Effect.gen(function* () {
@@ -173,7 +173,7 @@ describe("a server that leads teams itself", () => {
       })
   )
 
-  it.scopedLive("says how to begin with an own agent, on either bus, unless it leads a team already", () =>
+  it.live("says how to begin with an own agent, on either bus, unless it leads a team already", () =>
     Effect.gen(function* () {
       const server = yield* serve({ DATA_DIR: yield* newFolder, ADMIN_API_KEY, AMQP_URL: yield* freshVhost })
       expect(server.welcome()).toMatch(
@@ -183,7 +183,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive("does not start with a line that names no team, a team twice, or a program that does not exist", () =>
+  it.live("does not start with a line that names no team, a team twice, or a program that does not exist", () =>
     Effect.gen(function* () {
       const DATA_DIR = yield* newFolder
       const start = (...options: ReadonlyArray<string>) => refusedServer({ DATA_DIR, PORT: "0" }, ...options)

@@ -26,7 +26,7 @@ const isRemembered = (agents: string, pid: number): boolean => {
   return found.stdout.trim() !== ""
 }
 
-it.scopedLive(
+it.live(
   "a server that is killed at any step goes on with a clean folder, and nothing is left at work in it",
   () =>
     Effect.gen(function* () {

@@ -1,5 +1,6 @@
-import { SqlError } from "@effect/sql"
-import { Cause, type Context, Effect, Exit, Fiber, Runtime } from "effect"
+import { Cause, type Context, Effect, Exit } from "effect"
+import { SqlError } from "effect/sql"
+import { Runtime } from "effect"
 import { Unavailable } from "../../../domain/Errors.ts"
 
 /** Maximum duration of an operation, whatever the database's state, in milliseconds. */
@@ -58,7 +59,7 @@ const refuse = (error: SqlError.SqlError): Effect.Effect<never, Unavailable> => 
     : Effect.fail(outOfReach(error))
   return Effect.logDebug("A statement failed", fieldOf(error, "message") ?? error.message).pipe(
     Effect.annotateLogs({ code }),
-    Effect.zipRight(answer)
+    Effect.andThen(answer)
   )
 }
 
@@ -96,16 +97,16 @@ const attempt = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   attemptsLeft: number
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable, R> =>
-  Effect.withFiberRuntime((caller, { runtimeFlags }) => {
+  Effect.withFiber((caller, { runtimeFlags }) => {
     const runtime = Runtime.make({
-      context: caller.currentContext as Context.Context<R>,
+      context: caller.context as Context.Context<R>,
       fiberRefs: caller.getFiberRefs(),
       runtimeFlags
     })
-    return Effect.async((resume) => {
+    return Effect.callback((resume) => {
       const fiber = Runtime.runFork(runtime)(effect)
       const timer = setTimeout(() => {
-        fiber.unsafeInterruptAsFork(fiber.id())
+        fiber.interruptUnsafe(fiber.id())
         resume(Effect.fail(tooLate))
       }, limit)
       fiber.addObserver((exit) => {
@@ -116,7 +117,7 @@ const attempt = <A, E, R>(
           isDeadlock(error) && attemptsLeft > 0 ? afterPause(attempt(effect, attemptsLeft - 1)) : refuse(error)
         )
       })
-      return Fiber.interruptFork(fiber)
+      return Effect.sync(() => fiber.interruptUnsafe())
     })
   })
 

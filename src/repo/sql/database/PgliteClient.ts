@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises"
 import { Reactivity } from "@effect/experimental"
-import { SqlClient, type SqlConnection, SqlError, Statement } from "@effect/sql"
+import { Context, Effect, identity, Layer, Schedule, type Scope, Semaphore, Stream } from "effect"
+import { SqlClient, type SqlConnection, SqlError, Statement } from "effect/sql"
 import type { PGlite } from "@electric-sql/pglite"
-import { Context, Effect, identity, Layer, Schedule, type Scope, Stream } from "effect"
 import { type DataFolderInUse, type DataFolderUnusable, hold } from "./DataFolder.ts"
 import { migrate } from "./Migrations.ts"
 import { channel, makeListeners, Notifications } from "./Notifications.ts"
@@ -118,7 +118,7 @@ const compiler = Statement.makeCompiler({
 const makeClient = Effect.fnUntraced(function* (db: PGlite, use: Use) {
   const run = preparing(db, yield* Effect.promise(() => import("@electric-sql/pglite")))
   const connection = makeConnection(run, yield* Refusals.make)
-  const turn = Effect.unsafeMakeSemaphore(1)
+  const turn = Semaphore.makeUnsafe(1)
   const taken = use(
     Effect.as(
       Effect.acquireRelease(turn.take(1), () => turn.release(1)),
@@ -168,7 +168,7 @@ export const connect = Effect.fnUntraced(function* (db: PGlite, use: Use = ident
 export const layer = (
   options: PgliteOptions = {}
 ): Layer.Layer<SqlClient.SqlClient | Notifications, DataFolderInUse | DataFolderUnusable> =>
-  Layer.scopedContext(
+  Layer.effectContext(
     Effect.gen(function* () {
       const { folder } = options
       if (folder !== undefined) yield* hold(folder)
@@ -177,7 +177,7 @@ export const layer = (
       // The folder is this process's alone, so it need not wait for another server's tick.
       yield* Effect.orDie(client`update webhook_trigger.ticks set ticked_at = '-infinity'`)
       yield* client`vacuum (analyze) webhook_trigger.runs`.pipe(
-        Effect.ignoreLogged,
+        Effect.ignore({ log: true }),
         Effect.repeat(Schedule.spaced(vacuumEvery)),
         Effect.forkScoped
       )

@@ -31,5 +31,5 @@ export const observe = (pools: ReadonlyArray<pg.Pool>, max: number): Effect.Effe
       sum(pools, ({ waitingCount }) => waitingCount)
     )
   })
-  return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.zipRight(read, Effect.sleep(interval)))))
+  return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.andThen(read, Effect.sleep(interval)))))
 }

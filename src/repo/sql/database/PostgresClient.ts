@@ -1,7 +1,7 @@
 import { Reactivity } from "@effect/experimental"
-import { SqlClient, SqlError } from "@effect/sql"
+import { Context, Effect, Layer, type Redacted, Schedule, type Scope } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import pg from "pg"
 import type { Unavailable } from "../../../domain/Errors.ts"
 import { setNeverSent, unavailable } from "./Database.ts"
@@ -152,7 +152,7 @@ const start = (client: SqlClient.SqlClient): Effect.Effect<void, Unavailable> =>
       ),
       Effect.tapError(failed),
       Effect.retry({ while: ({ cause }) => !isPermanent(cause), schedule: Schedule.spaced("1 second") }),
-      Effect.timeoutFail({ duration: startTimeout, onTimeout: fail }),
+      Effect.timeoutOrElse({ duration: startTimeout, orElse: fail }),
       Effect.mapError(fail)
     )
   })
@@ -164,7 +164,7 @@ const clientOf = (pool: pg.Pool) => Effect.orDie(PgClient.fromPool({ acquire: Ef
  * replaced, and every statement ends in bounded time.
  */
 export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient | Notifications, Unavailable> =>
-  Layer.scopedContext(
+  Layer.effectContext(
     Effect.gen(function* () {
       const fault = addressFault(options.url)
       if (fault !== undefined) return yield* unavailable(`The database's address ${fault}`)

@@ -6,7 +6,7 @@ import { openSession } from "./PostgresSession.ts"
 
 /** Notifications for the host's own `SqlClient`, over one more connection to the same database. */
 export const layer = (options: { readonly url: Redacted.Redacted }): Layer.Layer<Notifications> =>
-  Layer.scoped(
+  Layer.effect(
     Notifications,
     openSession(() => new pg.Client(connection(options.url)))
   )

@@ -15,7 +15,7 @@ const begins = "ListenerBegins"
 const answerTimeout = "3 seconds"
 
 const backoff = Schedule.exponential("100 millis").pipe(
-  Schedule.union(Schedule.spaced("500 millis")),
+  Schedule.min(Schedule.spaced("500 millis")),
   Schedule.jittered
 )
 
@@ -28,7 +28,7 @@ const backoff = Schedule.exponential("100 millis").pipe(
  */
 export const openSession = (
   connect: () => pg.Client
-): Effect.Effect<Context.Tag.Service<Notifications>, never, Scope.Scope> =>
+): Effect.Effect<Context.Service.Shape<Notifications>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const listeners = makeListeners()
     const attempted = yield* Deferred.make<void>()
@@ -47,8 +47,8 @@ export const openSession = (
     const openOnce = Effect.gen(function* () {
       const broken = yield* Deferred.make<never, unknown>()
       const client = yield* Effect.acquireRelease(Effect.try(connect), close)
-      client.on("error", (error) => Deferred.unsafeDone(broken, Effect.fail(error)))
-      client.on("end", () => Deferred.unsafeDone(broken, Effect.fail(new Error("the connection ended"))))
+      client.on("error", (error) => Deferred.doneUnsafe(broken, Effect.fail(error)))
+      client.on("end", () => Deferred.doneUnsafe(broken, Effect.fail(new Error("the connection ended"))))
       client.on("notification", ({ payload }) => {
         if (payload === begins) {
           othersBegun++
@@ -69,7 +69,7 @@ export const openSession = (
       yield* Deferred.succeed(attempted, undefined)
       if (interrupted) yield* Effect.logInfo("Notifications from the database are back")
       interrupted = false
-      const probe = Effect.delay(Effect.zipRight(requireWrites(client), lookForOthers(client)), probeEvery)
+      const probe = Effect.delay(Effect.andThen(requireWrites(client), lookForOthers(client)), probeEvery)
       yield* Effect.raceFirst(Deferred.await(broken), Effect.forever(probe))
     }).pipe(Effect.scoped)
 
@@ -79,7 +79,7 @@ export const openSession = (
           ? Effect.void
           : Effect.logWarning(`Notifications from the database are interrupted: ${reasonOf(error)}`)
         interrupted = true
-        return Effect.zipRight(log, Deferred.succeed(attempted, undefined))
+        return Effect.andThen(log, Deferred.succeed(attempted, undefined))
       }),
       Effect.retry(backoff),
       Effect.forkScoped

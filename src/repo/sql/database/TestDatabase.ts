@@ -3,9 +3,9 @@
  * and a test gets one that the tests before have left.
  */
 import { setImmediate } from "node:timers/promises"
-import { SqlClient } from "@effect/sql"
-import type { PGlite } from "@electric-sql/pglite"
 import { type Clock, Context, Effect, Layer, Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import type { PGlite } from "@electric-sql/pglite"
 import type { Notifications } from "./Notifications.ts"
 import { connect, type Use } from "./PgliteClient.ts"
 import { open } from "./PgliteDatabase.ts"
@@ -56,7 +56,7 @@ export const makeRestore = `
 /** Uses of all databases that have begun and not ended. */
 let uses = 0
 const counted: Use = (taken) =>
-  Effect.zipRight(
+  Effect.andThen(
     Effect.acquireRelease(
       Effect.sync(() => uses++),
       () => Effect.sync(() => uses--)
@@ -76,7 +76,7 @@ const timed = (db: PGlite, clockOf: () => Clock.Clock): Use => {
   return (taken) =>
     Effect.tap(taken, () => {
       const clock = clockOf()
-      const given = "adjust" in clock ? clock.unsafeCurrentTimeMillis() : undefined
+      const given = "adjust" in clock ? clock.currentTimeMillisUnsafe() : undefined
       if (given === time) return Effect.void
       time = given
       return Effect.promise(() => db.query("select set_config('testing.time', $1, false)", [`${given ?? ""}`]))
@@ -93,12 +93,12 @@ const create = (clock: Clock.Clock): Effect.Effect<TestDatabase> =>
     const services = yield* connect(db, (taken) => counted(set(taken)))
     yield* Effect.promise(() => db.exec(makeRestore))
     return Object.assign(current, { services })
-  }).pipe(Scope.extend(Effect.runSync(Scope.make())))
+  }).pipe(Scope.provide(Effect.runSync(Scope.make())))
 
 const idle: Array<TestDatabase> = []
 
 /** A database without rows, for one test at a time. Its clock is that of the effect which builds the layer. */
-export const layer: Layer.Layer<SqlClient.SqlClient | Notifications> = Layer.scopedContext(
+export const layer: Layer.Layer<SqlClient.SqlClient | Notifications> = Layer.effectContext(
   Effect.acquireRelease(
     Effect.clockWith((clock) => {
       const database = idle.pop()

@@ -1,5 +1,5 @@
-import { SqlClient, type SqlError, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer, Struct } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { EditConflict, NotFound, TeamUnknown, UrlShared } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"

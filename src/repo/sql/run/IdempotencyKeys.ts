@@ -1,6 +1,6 @@
 /** Idempotency keys, as a part of `RunStore.accept`. */
-import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { RunRow } from "../../../domain/run/Run.ts"
 import type { NewRun } from "../../run/RunStore.ts"
 import { fromRow, recordset, runIds } from "../Columns.ts"

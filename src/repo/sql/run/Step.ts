@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import type { RunId } from "../../../domain/Id.ts"
 import { endsWork, type Run } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"

@@ -1,5 +1,6 @@
 import { expect } from "@effect/vitest"
-import { Arbitrary, DateTime, Effect, Either, FastCheck, Option, Schema } from "effect"
+import { Arbitrary, DateTime, Effect, Option, Result, Schema } from "effect"
+import { FastCheck } from "effect/testing"
 import { EditConflict, NotFound, TeamUnknown } from "../../../../src/domain/Errors.ts"
 import { makeWebhookId, type WebhookId } from "../../../../src/domain/Id.ts"
 import type { TokenHash } from "../../../../src/domain/webhook/Token.ts"
@@ -24,7 +25,7 @@ import type { Test } from "../RepoContract.ts"
 const fields = Object.keys(WebhookRow.fields).sort()
 
 /** Webhooks with every field of the schema set; the same ones in every test run. */
-const complete = FastCheck.sample(Arbitrary.make(Schema.required(Schema.typeSchema(WebhookRow))), {
+const complete = FastCheck.sample(Arbitrary.make(Schema.required(Schema.toType(WebhookRow))), {
   seed: 20_260_102,
   numRuns: 10
 }).map((row, i) => {
@@ -95,8 +96,8 @@ export const webhookStore = (test: Test): void => {
       expect((yield* read(a.token_hash)).shared_by).toBe(undefined)
       yield* repo.deleteWebhook(b.id)
       // Both cannot come first.
-      const both = yield* Effect.all([Effect.either(share(a, c.id)), Effect.either(share(c, a.id))], together)
-      expect(both.filter(Either.isRight)).toHaveLength(1)
+      const both = yield* Effect.all([Effect.result(share(a, c.id)), Effect.result(share(c, a.id))], together)
+      expect(both.filter(Result.isSuccess)).toHaveLength(1)
     })
   )
 

@@ -73,7 +73,7 @@ export const pauses = (test: Test): void => {
       const webhook = yield* createWebhook()
       yield* pause(webhook.id, 1, 3)
       const paused = { ...webhook, version: 2 }
-      const kept = { until: DateTime.unsafeMake("2100-01-01T00:00:00Z") }
+      const kept = { until: DateTime.makeUnsafe("2100-01-01T00:00:00Z") }
       const deadline_at = DateTime.add(kept.until, { hours: 1 })
       const ids: Array<RunId> = []
       for (const n of count(3)) {

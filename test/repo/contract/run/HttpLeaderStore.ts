@@ -376,7 +376,7 @@ export const httpLeaderStore = (test: Test): void => {
       const one = yield* newLeader()
       const changes = yield* subscribe(repo)
       const reported = (tag: "LeaderChanged" | "RunOffered", change: Effect.Effect<unknown, unknown, Repo>) =>
-        Effect.zipRight(
+        Effect.andThen(
           change,
           Stream.fromQueue(changes).pipe(
             Stream.filterMap((it) => (it._tag === tag ? Option.some(it.team) : Option.none())),

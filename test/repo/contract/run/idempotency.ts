@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../../../src/domain/Errors.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
@@ -72,7 +72,7 @@ export const idempotency = (test: Test): void => {
       expect(yield* Effect.flip(acceptOne(yield* keyed(webhook, "k", 2)))).toEqual(new IdempotencyKeyReused())
       const runs = yield* Effect.forEach(count(20), (i) => keyed(webhook, "together", i % 2))
       const answers = yield* acceptAll(runs)
-      expect(answers.map(Either.isRight)).toEqual(count(20).map((i) => i % 2 === 0))
+      expect(answers.map(Result.isSuccess)).toEqual(count(20).map((i) => i % 2 === 0))
     })
   )
 
@@ -91,7 +91,7 @@ export const idempotency = (test: Test): void => {
           accepted_at: at(ms)
         })
       const answers = yield* acceptAll(yield* Effect.forEach(count(5), () => late(1_000)))
-      expect(answers.map((answer) => Either.getOrThrow(answer)._tag)).toEqual([
+      expect(answers.map((answer) => Result.getOrThrow(answer)._tag)).toEqual([
         "Accepted",
         ...count(4).map(() => "Repeated")
       ])
@@ -137,7 +137,7 @@ export const idempotency = (test: Test): void => {
         yield* keyed(webhook, "k"),
         yield* newMessage({ team: other, ...withKey("k") })
       ])
-      const tags = answers.map((answer) => Either.getOrThrow(answer)._tag)
+      const tags = answers.map((answer) => Result.getOrThrow(answer)._tag)
       expect(tags).toEqual(["Accepted", ...count(29).map(() => "Repeated"), "Accepted", "Accepted"])
       const { run_id: first } = (yield* repo.out).find(({ team }) => team === ops)!
       const again = yield* Effect.forEach(yield* messages, (run) => acceptOne(run, { maxQueued: 1 }), together)

@@ -1,6 +1,7 @@
 /** The databases that tests share, one after the other. */
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer, TestClock } from "effect"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { advance, layerRepo } from "../../../../src/testing.ts"
 import { at, createWebhook, queueRun } from "../../contract/fixtures.ts"
@@ -29,7 +30,7 @@ it.effect("have no rows of earlier tests, and still those that every database ha
   })
 )
 
-it.scoped("are two when two are needed at once", () =>
+it.effect("are two when two are needed at once", () =>
   Effect.gen(function* () {
     const one = yield* Layer.build(layerRepo)
     const other = yield* Layer.build(Layer.fresh(layerRepo))
@@ -42,10 +43,10 @@ it.scoped("are two when two are needed at once", () =>
 it.effect("follow the test's clock", () =>
   Effect.gen(function* () {
     const repo = yield* Repo
-    yield* TestClock.setTime(at(0).epochMillis)
-    expect(yield* repo.databaseTime).toBe(at(0).epochMillis)
+    yield* TestClock.setTime(at(0).epochMilliseconds)
+    expect(yield* repo.databaseTime).toBe(at(0).epochMilliseconds)
     yield* advance("3 seconds")
-    expect(yield* repo.databaseTime).toBe(at(3_000).epochMillis)
+    expect(yield* repo.databaseTime).toBe(at(3_000).epochMilliseconds)
   }).pipe(Effect.provide(layerRepo))
 )
 

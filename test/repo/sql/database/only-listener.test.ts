@@ -40,13 +40,13 @@ const isAlone = ({ deliver }: { readonly deliver?: (payload: string) => boolean 
   Effect.sync(() => deliver!("hello"))
 
 describe("a process that alone listens to its database", () => {
-  it.scopedLive("notifies nobody of the ends of runs, and hears of them all the same", () =>
+  it.live("notifies nobody of the ends of runs, and hears of them all the same", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repo = yield* replicaOf(url)
       const overheard = yield* overhear(url)
       const publish = repo.publish([{ _tag: "KeyTried", attempt: "a1b2,wrong,192.0.2.1" }])
-      const isSilent = Effect.map(Effect.zipRight(publish, overheard), (heard) => heard.length === 0)
+      const isSilent = Effect.map(Effect.andThen(publish, overheard), (heard) => heard.length === 0)
       yield* untilEffect("it is alone", isSilent)
       const changes = yield* subscribe(repo)
       const id = yield* repo.use(Effect.flatMap(createWebhook(), (webhook) => sendRun(webhook, 1)))
@@ -58,7 +58,7 @@ describe("a process that alone listens to its database", () => {
     })
   )
 
-  it.scopedLive("notifies others from their first moment until they are gone", () =>
+  it.live("notifies others from their first moment until they are gone", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const open = openSession(() => new pg.Client(url))
@@ -68,7 +68,7 @@ describe("a process that alone listens to its database", () => {
       yield* first.listen((payload) => heard.push(payload))
 
       const scope = yield* Scope.make()
-      const second = yield* Scope.extend(open, scope)
+      const second = yield* Scope.provide(open, scope)
       expect(yield* isAlone(second)).toBe(false)
       // What is notified after its beginning comes after the news of that.
       yield* Effect.promise(() => queryPostgres(url, `select pg_notify('${channel}', 'later')`))
@@ -83,7 +83,7 @@ describe("a process that alone listens to its database", () => {
     })
   )
 
-  it.scopedLive("does not rely on that while its connection is broken", () =>
+  it.live("does not rely on that while its connection is broken", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       let broken = false
