@@ -4,7 +4,7 @@ import { Unavailable } from "../domain/Errors.ts"
 const firstPause = "50 millis"
 
 const backoff = (longest: Duration.Input) =>
-  Schedule.exponential(firstPause).pipe(Schedule.min(Schedule.spaced(longest)), Schedule.jittered)
+  Schedule.jittered(Schedule.min([Schedule.exponential(firstPause), Schedule.spaced(longest)]))
 
 interface Options {
   /** The longest pause between two attempts. Default: a second. */
@@ -22,7 +22,7 @@ export const untilAvailable = <A, E extends { readonly _tag: string }, R>(
   { longest = "1 second", subject }: Options = {}
 ): Effect.Effect<A, Exclude<E, Unavailable>, R> => {
   const isPassing = (error: E) => error._tag === "Unavailable"
-  const again = Effect.retry(Effect.delay(effect, firstPause), Schedule.whileInput(backoff(longest), isPassing))
+  const again = Effect.retry(Effect.delay(effect, firstPause), { schedule: backoff(longest), while: isPassing })
   const warn = (error: E) =>
     subject === undefined || !(error instanceof Unavailable)
       ? Effect.void

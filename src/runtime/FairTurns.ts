@@ -61,7 +61,8 @@ export const makeFairTurns = ({ each, shared }: { readonly each: number; readonl
         const turn = Effect.callback<void>((resume) => {
           start = () => {
             hasTurn = true
-            resume(Effect.void)
+            // Not at once: the work could end, and others begin, in the middle of `end`.
+            resume(Effect.yieldNow)
           }
           lane.waiting.add(start)
           next(lane)

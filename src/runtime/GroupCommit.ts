@@ -127,7 +127,7 @@ export const make = <In, Out, E>(
             // by then.
             Effect.callback((resume) => {
               if (closed) return resume(Effect.interrupt)
-              const isWanted = () => caller.pollUnsafe() === null
+              const isWanted = () => caller.pollUnsafe() === undefined
               const answers: Array<Out> = []
               let left = items.length
               for (const [index, item] of items.entries()) {

@@ -8,7 +8,7 @@ export const whenTraced =
   (name: string, options: Tracer.SpanOptions | (() => Tracer.SpanOptions) = {}) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.withFiber((fiber) => {
-      if (!fiber.getFiberRef(References.TracerEnabled)) return effect
+      if (!fiber.getRef(References.TracerEnabled)) return effect
       const given = typeof options === "function" ? options() : options
       return Effect.withSpan(effect, name, { captureStackTrace: false, ...given })
     })

@@ -1,7 +1,6 @@
 /** A connection that reconnects, with a setup for each new connection; or channels of one, which they do alone, too. */
 import { Cause, Clock, Deferred, Effect, Latch, Random, type Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
-import { rememberingInterruption } from "../../runtime/Interruption.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import type { Broker } from "./Broker.ts"
 import { type Connection, open, partOf, unavailable } from "./Connection.ts"
@@ -101,7 +100,7 @@ export const make = <A>(options: {
         : Effect.logWarning(`${loss}reconnecting`)
       lossLogged ||= !isPartOfLoss
       yield* wasConnected ? Effect.sleep(wait) : Effect.timeoutOption(broker.nextConnected, wait)
-    }).pipe(Effect.forever, Effect.interruptible, rememberingInterruption, Effect.forkScoped)
+    }).pipe(Effect.forever, Effect.interruptible, Effect.forkScoped)
 
     const fail = Effect.suspend(() => Effect.fail(unavailable(failure)))
     const get = Effect.suspend(() => {
