@@ -105,15 +105,6 @@ const runs = (replies: ReadonlyArray<Reply>): string =>
 const pauseAfter = (deaths: number): Duration.Duration =>
   Duration.min(Duration.times(firstPause, 2 ** (deaths - 1)), longestPauseAfterDeath)
 
-/**
- * Waits for the fiber's end, and interrupts the fiber once `limit` has succeeded. For finalizers, where a timeout does not
- * end the wait.
- */
-export const finishBefore = <A, E>(
-  limit: Effect.Effect<unknown>,
-  fiber: Fiber.Fiber<A, E>
-): Effect.Effect<void> =>
-  Effect.flatMap(
-    Effect.forkDetach(Effect.interruptible(Effect.andThen(limit, Fiber.interrupt(fiber)))),
-    (interruption) => Effect.andThen(Fiber.await(fiber), Fiber.interrupt(interruption))
-  )
+/** Waits for the fiber's end, and interrupts the fiber once `limit` has succeeded. */
+export const finishBefore = <A, E>(limit: Effect.Effect<unknown>, fiber: Fiber.Fiber<A, E>): Effect.Effect<void> =>
+  Effect.raceFirst(Effect.asVoid(Fiber.await(fiber)), Effect.andThen(limit, Fiber.interrupt(fiber)))

@@ -61,13 +61,11 @@ const make = Effect.gen(function* () {
 
   /** Removes a queued prompt at its deadline. A delivered prompt stays with its leader. */
   const expire = (queue: TeamQueue, run_id: RunId, left: number) =>
-    Effect.interruptible(
-      Effect.map(Effect.sleep(left), () => {
-        const before = queue.waiting.length
-        for (let i = before - 1; i >= 0; i--) if (queue.waiting[i]?.prompt.run_id === run_id) queue.waiting.splice(i, 1)
-        if (queue.waiting.length < before) inbox.put({ _tag: "DeadLettered", run_id, reason: "expired" })
-      })
-    )
+    Effect.map(Effect.sleep(left), () => {
+      const before = queue.waiting.length
+      for (let i = before - 1; i >= 0; i--) if (queue.waiting[i]?.prompt.run_id === run_id) queue.waiting.splice(i, 1)
+      if (queue.waiting.length < before) inbox.put({ _tag: "DeadLettered", run_id, reason: "expired" })
+    })
 
   const enqueue = (queue: TeamQueue, message: Message) =>
     Effect.gen(function* () {
@@ -201,7 +199,7 @@ const make = Effect.gen(function* () {
             const consumer: Consumer = { stopping: false, isWorking: false, woken: Latch.makeUnsafe() }
             queue.consumers.push(consumer)
             const work = Effect.repeat(step(queue, consumer, handle), { while: () => !consumer.stopping })
-            return Effect.map(Effect.forkDetach(Effect.interruptible(work)), (fiber) => ({ queue, consumer, fiber }))
+            return Effect.map(Effect.forkDetach(work), (fiber) => ({ queue, consumer, fiber }))
           }),
           ({ queue, consumer, fiber }) =>
             Effect.suspend(() => {

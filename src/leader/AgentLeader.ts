@@ -1,7 +1,6 @@
 /** An agent as a team's leader: a program, or an endpoint. */
 import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join } from "node:path"
-import { Runtime } from "effect"
 import { Clock, Duration, Effect, Exit, Option, Schema, type Scope } from "effect"
 import type { LeaderBus, Prompt } from "../bus/Bus.ts"
 import type { Progress } from "../domain/run/Progress.ts"
@@ -115,23 +114,22 @@ const answer = (
 ) =>
   Effect.withFiber<Leader.LeaderAnswer, Leader.LeaderError>((fiber) => {
     const traceparent = TraceContext.ofFiber(fiber) ?? prompt.traceparent
-    return Effect.flatMap(Effect.context(), (runtime) => {
-      const task: Task = {
-        prompt: { ...prompt, ...(traceparent !== undefined && { traceparent }) },
-        place: options,
-        progress: (progress) => Runtime.runSync(runtime, work.progress(scrubbed(progress, options.scrub))),
-        report: (report) => Runtime.runSync(runtime, work.report(report))
-      }
-      const answerIn = (place: Place) => {
-        // Endpoints work in no folder.
-        const { folder: _, ...nowhere } = place
-        const there = { ...task, place: options.agent.program === undefined ? nowhere : place }
-        return Files.during(there, work, (task) =>
-          unlessStalled(options.stallTimeout, options.agent.title, task, (task) => Shape.answer(options.agent, task))
-        )
-      }
-      return workspace === undefined ? answerIn(options) : workspace.use(task, answerIn)
-    })
+    const run = Effect.runSyncWith(fiber.context)
+    const task: Task = {
+      prompt: { ...prompt, ...(traceparent !== undefined && { traceparent }) },
+      place: options,
+      progress: (progress) => run(work.progress(scrubbed(progress, options.scrub))),
+      report: (report) => run(work.report(report))
+    }
+    const answerIn = (place: Place) => {
+      // Endpoints work in no folder.
+      const { folder: _, ...nowhere } = place
+      const there = { ...task, place: options.agent.program === undefined ? nowhere : place }
+      return Files.during(there, work, (task) =>
+        unlessStalled(options.stallTimeout, options.agent.title, task, (task) => Shape.answer(options.agent, task))
+      )
+    }
+    return workspace === undefined ? answerIn(options) : workspace.use(task, answerIn)
   })
 
 const inTime = <A>(

@@ -1,4 +1,4 @@
-import { Cause, Chunk, Clock, DateTime, Deferred, Duration, Effect, Exit, Layer, Option, Predicate, Schema, type Scope, Struct } from "effect"
+import { Cause, Clock, DateTime, Deferred, Duration, Effect, Exit, Layer, Option, Predicate, Schema, type Scope, Struct } from "effect"
 import { answerTooLarge, limited } from "../bus/Bodies.ts"
 import { type Delivery, LeaderBus, type Prompt } from "../bus/Bus.ts"
 import { AgentReport, type AgentUsage } from "../domain/run/AgentReport.ts"
@@ -158,9 +158,7 @@ const detailsOf = (cause: Cause.Cause<unknown>): Pick<LeaderError, "code" | "lim
 
 /** The error message for the webhook's caller. */
 const messageOf = (cause: Cause.Cause<unknown>): string => {
-  const failure = Option.getOrElse(Cause.findErrorOption(cause), () =>
-    Option.getOrUndefined(Chunk.head(Cause.defects(cause)))
-  )
+  const failure = Option.getOrElse(Cause.findErrorOption(cause), () => cause.reasons.find(Cause.isDieReason)?.defect)
   if (typeof failure === "string") return failure
   if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string" && failure.message !== "") {
     return failure.message

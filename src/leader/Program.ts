@@ -78,17 +78,15 @@ export const runProgram = <A>(options: ProgramOptions, output: Output<A>): Effec
     start(options, output),
     (running) =>
       Effect.gen(function* () {
-        // A race waits for its loser, which would never end in a finalizer: nothing is interrupted there.
-        const overdue = Effect.interruptible(Effect.as(running.overdue, "terminated"))
-        const status = yield* Effect.raceFirst(Effect.interruptible(running.ended), overdue)
-        if (status !== "terminated") yield* Effect.timeoutOption(Effect.interruptible(running.drained), drainTimeout)
+        const status = yield* Effect.raceFirst(running.ended, Effect.as(running.overdue, "terminated"))
+        if (status !== "terminated") yield* Effect.timeoutOption(running.drained, drainTimeout)
         return yield* output.result({ status, errors: running.errors() })
       }),
     (running, exit) => {
       const { interrupt, stop = defaultStop } = options
       const end = ProcessGroup.end(running, stop)
       if (interrupt === undefined || !Exit.hasInterrupts(exit)) return end
-      const isOver = Effect.interruptible(Effect.raceFirst(running.done, Effect.ignore(running.ended)))
+      const isOver = Effect.raceFirst(running.done, Effect.ignore(running.ended))
       return Effect.sync(() => running.child.stdin.write(interrupt)).pipe(
         Effect.andThen(Effect.timeoutOption(isOver, stop.grace)),
         Effect.andThen(end)

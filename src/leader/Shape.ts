@@ -19,8 +19,8 @@ const checkTime = 20
 /** What an answer that takes longer to check has wrong, only the server finds out. */
 const faultsOf = (schema: JsonObject, response: string): ReadonlyArray<Fault> =>
   Result.match(readAnswer(response), {
-    onLeft: (faults) => faults,
-    onRight: (value) =>
+    onFailure: (faults) => faults,
+    onSuccess: (value) =>
       isQuick(schema, value)
         ? faultsIn(schema, value)
         : Result.getOrElse(

@@ -16,6 +16,7 @@ export const unlessStalled = <A>(
   limit === undefined
     ? work(task)
     : Effect.clockWith((clock) => {
+        const most = Duration.fromInputUnsafe(limit)
         let last = clock.currentTimeMillisUnsafe()
         const heard = () => {
           last = clock.currentTimeMillisUnsafe()
@@ -25,9 +26,9 @@ export const unlessStalled = <A>(
           task.progress(shown)
         }
         const silence: Effect.Effect<never, LeaderError> = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          const left = last + Duration.toMillis(limit) - now
+          const left = last + Duration.toMillis(most) - now
           if (left > 0) return Effect.andThen(Effect.sleep(left), silence)
-          const message = `${title} was stopped: it had shown nothing for ${Duration.format(limit)}`
+          const message = `${title} was stopped: it had shown nothing for ${Duration.format(most)}`
           return new LeaderError({ code: "agent_stalled", message })
         })
         return Effect.raceFirst(work({ ...task, heard, progress }), silence)

@@ -24,9 +24,8 @@ export interface LeaderWork {
 }
 
 /** The work is done, so what comes of it is sent until the broker accepts it. */
-export const untilSent = Schedule.exponential("100 millis").pipe(
-  Schedule.min(Schedule.spaced("1 second")),
-  Schedule.jittered
+export const untilSent = Schedule.jittered(
+  Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("1 second")])
 )
 
 /** The shortest time between two reports that are sent. */

@@ -153,7 +153,9 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* call("setting the prefetch of files", () => channel.prefetch(filesAtOnce))
         const fork = yield* FiberSet.makeRuntime<never>()
         const store = (pending: PendingReply): Effect.Effect<void> =>
-          handleReplies(handle, [pending], ([again], pause) => Effect.sync(() => storeAfter(pause, again!)), fork)
+          handleReplies(handle, [pending], ([again], pause) => Effect.sync(() => storeAfter(pause, again!)), (work) =>
+            Effect.sync(() => fork(work))
+          )
         // Not in the fiber that postpones, which cannot be interrupted: a lost connection would wait for the database.
         const storeAfter = (pause: Duration.Duration, pending: PendingReply) =>
           void fork(Effect.delay(store(pending), pause))

@@ -169,7 +169,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
         const settle = (message: ConsumeMessage, settlement: Settlement) =>
           Effect.gen(function* () {
             const isLost = yield* Deferred.isDone(connection.lost)
-            const isStopping = yield* Queue.isShutdown(inbox)
+            const isStopping = inbox.state._tag === "Done"
             // The broker requeues it when the connection closes.
             if (isLost || (isStopping && settlement === "requeue")) return
             // Otherwise the broker would send the next prompt to a stopping leader.
@@ -183,7 +183,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
         )
         // After a lost connection, another leader may already have the prompt.
         const mayFinish = Effect.raceFirst(grace, Deferred.await(connection.lost))
-        yield* Effect.acquireRelease(Effect.forkDetach(Effect.interruptible(Effect.forever(next))), (fiber) =>
+        yield* Effect.acquireRelease(Effect.forkDetach(Effect.forever(next)), (fiber) =>
           Effect.andThen(Queue.shutdown(inbox), finishBefore(mayFinish, fiber))
         )
         const { serverProperties } = connection.model.connection
@@ -198,7 +198,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
             (message) => {
               if (message === null) return connection.markLost(`${teamQueue(team)} was deleted`)
               Deferred.doneUnsafe(firstPrompt, Effect.void)
-              inbox.offerUnsafe(message)
+              Queue.offerUnsafe(inbox, message)
             },
             { arguments: leaderArguments(queueType, serverProperties.version) }
           )

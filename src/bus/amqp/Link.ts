@@ -100,15 +100,13 @@ export const make = <A>(options: {
         : Effect.logWarning(`${loss}reconnecting`)
       lossLogged ||= !isPartOfLoss
       yield* wasConnected ? Effect.sleep(wait) : Effect.timeoutOption(broker.nextConnected, wait)
-    }).pipe(Effect.forever, Effect.interruptible, Effect.forkScoped)
+    }).pipe(Effect.forever, Effect.forkScoped)
 
     const fail = Effect.suspend(() => Effect.fail(unavailable(failure)))
     const get = Effect.suspend(() => {
       if (current !== undefined) return Effect.succeed(current)
-      // Interruptible even for uninterruptible callers, because nothing has been done yet and the timeout must work.
-      return Effect.interruptible(decided.await).pipe(
-        Effect.timeoutOption(connectWait),
-        Effect.flatMap(() => (current === undefined ? fail : Effect.succeed(current)))
+      return Effect.flatMap(Effect.timeoutOption(decided.await, connectWait), () =>
+        current === undefined ? fail : Effect.succeed(current)
       )
     })
     return { get, isConnected: () => current !== undefined }

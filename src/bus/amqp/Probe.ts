@@ -127,7 +127,6 @@ export const make = Effect.fnUntraced(function* (options: {
           underWay.delete(team)
           return Deferred.done(answer, exit)
         }),
-        Effect.interruptible,
         Effect.forkIn(scope)
       )
       return answer

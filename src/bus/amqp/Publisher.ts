@@ -152,19 +152,16 @@ export const make = Effect.fnUntraced(function* (options: {
     if (before !== undefined) return Deferred.await(before.settled)
     const refusal = blockedBy(connection)
     if (refusal !== undefined) return Effect.fail(refusal)
-    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    const clock = Context.get(fiber.context, Clock.Clock)
     return Deferred.await(send(value, message, Trace.headersIn(fiber, message.traceparent), clock).settled)
   }
 
   const publish = (message: Outgoing) =>
-    Effect.tapBoth(
-      Effect.flatMap(link.get, (at) =>
-        Effect.withFiber<Confirmation, Unavailable>((fiber) => sendOnce(at, message, fiber))
-      ),
-      {
-        onSuccess: (confirmation) => Effect.sync(() => countPublish(confirmation)),
-        onFailure: () => Effect.sync(() => countPublish("lost"))
-      }
+    Effect.flatMap(link.get, (at) =>
+      Effect.withFiber<Confirmation, Unavailable>((fiber) => sendOnce(at, message, fiber))
+    ).pipe(
+      Effect.tapError(() => Effect.sync(() => countPublish("lost"))),
+      Effect.tap((confirmation) => Effect.sync(() => countPublish(confirmation)))
     )
 
   return {

@@ -31,7 +31,7 @@ export const wrongTeam = (ofKey: TeamName, team: TeamName) =>
 /** After a cancellation the server answers at once. */
 const heartbeat = "2 seconds"
 /** A file that the server no longer has is not asked for without end. */
-const fileRetries = Schedule.exponential("500 millis").pipe(Schedule.max(Schedule.recurs(5)))
+const fileRetries = Schedule.exponential("500 millis").pipe(Schedule.upTo({ times: 5 }))
 /** A stopping leader leaves this long after it last asked, in milliseconds: a request that arrives later undoes the leaving. */
 const arrival = 200
 
@@ -48,7 +48,7 @@ const make = (options: LeaderHttpOptions) =>
     /** Logged only if nobody waits for the refusal. */
     const refuse = (error: LeaderRefused) =>
       Effect.andThen(
-        Effect.unless(Effect.logError(`the leader ends: ${error.message}`), () => isWatched),
+        Effect.suspend(() => (isWatched ? Effect.void : Effect.logError(`the leader ends: ${error.message}`))),
         Effect.asVoid(Deferred.fail(refusal, error))
       )
     /** After a refusal there is nothing more to do: what this is a part of is interrupted. */
@@ -199,7 +199,7 @@ const make = (options: LeaderHttpOptions) =>
         let isStopping = false
         const mayFinish = Effect.raceFirst(grace, Effect.exit(Deferred.await(refusal)))
         yield* Effect.acquireRelease(
-          Effect.forkDetach(Effect.interruptible(Effect.repeat(step, { while: () => !isStopping }))),
+          Effect.forkDetach(Effect.repeat(step, { while: () => !isStopping })),
           (fiber) =>
             Effect.suspend(() => {
               isStopping = true

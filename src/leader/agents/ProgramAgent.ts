@@ -195,7 +195,7 @@ const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: B
     answer: (task) =>
       Effect.flatMap(
         Effect.mapError(
-          optionsFor(task.prompt.agent ?? {}, words, bounds, its.requests),
+          Effect.fromResult(optionsFor(task.prompt.agent ?? {}, words, bounds, its.requests)),
           (fault) => new LeaderError({ message: `${title} was not started: ${fault}` })
         ),
         (options) =>

@@ -74,7 +74,7 @@ const work = (
     )
     // A run that was not refused may be at work.
     yield* patiently(task, isBusy, running).pipe(
-      Effect.onInterrupt(() => Effect.timeoutOption(Effect.interruptible(cancel), cancelTimeout)),
+      Effect.onInterrupt(() => Effect.timeoutOption(cancel, cancelTimeout)),
       Effect.mapError(lostOrFailed)
     )
     const { report, ...reading } = reader.reading()

@@ -1,7 +1,7 @@
 /** A thread's own copy of a repository: how it is made, how it follows the ref, and what the agent has changed in it. */
 import { lstatSync } from "node:fs"
 import { dirname, join, relative, resolve, sep } from "node:path"
-import { Duration, Effect, Option } from "effect"
+import { Duration, Effect, Option, Result } from "effect"
 import type { WorkspaceReport } from "../../domain/run/AgentReport.ts"
 import type { Task } from "../agents/Agent.ts"
 import { LeaderError } from "../Leader.ts"
@@ -156,7 +156,7 @@ export const move = (
     else {
       const stays = (why: string) =>
         `The ref moved to ${sha.slice(0, 12)}, but the folder ${why}, so it stays at ${base.slice(0, 12)}.`
-      if (fetched._tag === "Left") return stays(`cannot be updated (${fetched.left.message})`)
+      if (Result.isFailure(fetched)) return stays(`cannot be updated (${fetched.failure.message})`)
       const status = yield* git(["status", "--porcelain", "--untracked-files=no", ignoreInside])
       if (status !== "") return stays("has uncommitted changes")
       // The agent may have left the branch, which is about to be moved.
@@ -166,15 +166,15 @@ export const move = (
         if (!isContained) return stays("has commits of its own")
       }
       const modules = yield* Effect.result(modulesOf(checkout, base, sha))
-      if (modules._tag === "Left") return stays(`cannot be updated (${modules.left.message})`)
+      if (Result.isFailure(modules)) return stays(`cannot be updated (${modules.failure.message})`)
       if (checkout.repository.submodules) {
         // It was made without `--workspace-submodules`, or their names are strange.
         if (made.modules === undefined) return stays("has no record of its submodules' settings at its start")
-        if (modules.right !== made.modules) return stays("has other settings of submodules than at its start")
+        if (modules.success !== made.modules) return stays("has other settings of submodules than at its start")
       }
       yield* begin
       const moved = yield* Effect.result(checkOut(checkout, sha))
-      if (moved._tag === "Left") return stays(`cannot be updated (${moved.left.message})`)
+      if (Result.isFailure(moved)) return stays(`cannot be updated (${moved.failure.message})`)
     }
     yield* setUp(checkout)
     return { ...made, modules: yield* modulesOf(checkout, sha) }
@@ -264,7 +264,6 @@ export const measure = (checkout: Checkout, base: string): Effect.Effect<Workspa
     const [files, insertions] = [count(/(\d+) files? changed/), count(/(\d+) insertions?/)]
     return { base, head, files, insertions, deletions: count(/(\d+) deletions?/) }
   }).pipe(
-    Effect.interruptible,
     Effect.timeoutOption(measureTimeout),
     Effect.map(Option.getOrElse((): WorkspaceReport => ({ base }))),
     Effect.catch(({ message }) =>
@@ -289,7 +288,6 @@ export const push = (
             duration: pushTimeout,
             orElse: () => Effect.fail(new LeaderError({ message: `git push did not end within ${pushTimeout}` }))
           }),
-          Effect.interruptible,
-          Effect.as({ branch }),
+                Effect.as({ branch }),
           Effect.catch(({ message }) => Effect.succeed({ note: `The branch ${branch} was not pushed: ${message}` }))
         )

@@ -100,7 +100,7 @@ const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
     yield* Effect.addFinalizer(() =>
       tools
         .run("sh", "-c", clean, "sh", own)
-        .pipe(Effect.interruptible, Effect.timeoutOption(cleanTimeout), Effect.ignore)
+        .pipe(Effect.timeoutOption(cleanTimeout), Effect.ignore)
     )
     const to = yield* tools.run("sh", "-c", copy, "sh", own, join(staged, "in"))
     return withText(task, "Files that came with this message:", files, `${to}/`)
@@ -192,7 +192,7 @@ const send = (
             const unique = storedFile("", { name, bytes }, kept).name
             return sendFile(kept.push({ name: unique }), { name: unique, bytes })
           }),
-          Effect.tap(() => unsent.delete(name)),
+          Effect.tap(Effect.sync(() => unsent.delete(name))),
           Effect.catch((error) => Effect.sync(() => refuse(error.message)))
         )
       }

@@ -106,7 +106,7 @@ const at = (tools: Tools.Tools, mirror: string, url: string) => {
       if (isCommit(ref)) return Effect.catch(find(ref), (why) => Effect.mapError(fetched(ref, ref), () => why))
       if (isFetched(ref)) return find(ref)
       if (ref === "HEAD" || ref.startsWith("refs/")) return fetched(`+${ref}:${own}/${ref}`, `${own}/${ref}`)
-      return Effect.orElse(find(`refs/heads/${ref}`), () => find(`refs/tags/${ref}`))
+      return Effect.catch(find(`refs/heads/${ref}`), () => find(`refs/tags/${ref}`))
     },
     /** What git cannot read there; `undefined`: nothing. Goes through the whole history, and the files of the commit. */
     damage: (sha?: string): Effect.Effect<string | undefined> =>
@@ -178,7 +178,7 @@ export const commitOf = (options: MirrorOptions): Effect.Effect<Commit, LeaderEr
       const why = isUnreadable ? yield* current.damage() : undefined
       const other = why === undefined ? { used, ...told } : yield* anew(why)
       const commit = why === undefined ? Effect.fail(found.failure) : other.used.commit(ref)
-      const sha = yield* Effect.option(orHead ? Effect.orElse(commit, () => other.used.commit("HEAD")) : commit)
+      const sha = yield* Effect.option(orHead ? Effect.catch(commit, () => other.used.commit("HEAD")) : commit)
       if (Option.isNone(sha)) return yield* refuse("in the repository. Push it, or correct")
       return { mirror: other.used.mirror, sha: sha.value, ...("note" in other && { note: other.note }) }
     })

@@ -210,13 +210,13 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
                     : new LeaderError({ message: `${commit.note} ${failure.message}` })
                 )
               const first = yield* Effect.result(told(commit))
-              const failed = Result.match(first, { onLeft: ({ message }) => message, onRight: whyNot })
+              const failed = Result.match(first, { onFailure: ({ message }) => message, onSuccess: whyNot })
               if (commit.note === undefined && isUnreadable.test(failed)) {
                 const other = yield* commitOf(commit)
                 if (kept !== undefined) yield* Checkout.share(kept, other)
                 if (other.mirror !== commit.mirror) return [yield* told(other), other] as const
               }
-              return [yield* first, commit] as const
+              return [yield* Effect.fromResult(first), commit] as const
             })
           if (!isKept) {
             rmSync(join(lock, "state.json"), { force: true })
@@ -261,7 +261,7 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
             yield* Effect.ignore(remember(made, base))
           })
         return yield* Lock.during(held, Effect.onExit(work(inside), finish))
-      }).pipe(Effect.scoped, Effect.ensuring(Effect.forkIn(Effect.interruptible(upkeep), scope)))
+      }).pipe(Effect.scoped, Effect.ensuring(Effect.forkIn(upkeep, scope)))
 
     return { use }
   })
@@ -297,13 +297,14 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
     const bytesOf = (id: string, used: number) => {
       const known = sizes.get(id)
       if (known?.used === used) return Effect.succeed(known.bytes)
-      return Effect.tap(
+      return Effect.map(
         // An agent at work may delete what is about to be read; the sum is printed all the same.
-        Effect.map(
-          tools.run("sh", "-c", 'du -sk "$1" 2>/dev/null || true', "sh", join(folders, id)),
-          (text) => (Number.parseInt(text, 10) || 0) * 1024
-        ),
-        (bytes) => sizes.set(id, { used, bytes })
+        tools.run("sh", "-c", 'du -sk "$1" 2>/dev/null || true', "sh", join(folders, id)),
+        (text) => {
+          const bytes = (Number.parseInt(text, 10) || 0) * 1024
+          sizes.set(id, { used, bytes })
+          return bytes
+        }
       )
     }
 

@@ -2,7 +2,7 @@
 import { resolve } from "node:path"
 import { Readable, Writable } from "node:stream"
 import type * as Acp from "@agentclientprotocol/sdk"
-import { Deferred, type Duration, Effect, Exit } from "effect"
+import { Deferred, Effect, Exit } from "effect"
 import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
 import { environment } from "../../Place.ts"
 import * as ProcessGroup from "../../ProcessGroup.ts"
@@ -68,7 +68,7 @@ export const converse = (
         const ending = Effect.flatMap(running.ended, (status) => failedWith(status, running.errors()))
         const atLimit = Effect.flatMap(Deferred.await(connection.limit), () =>
           Effect.andThen(
-            Effect.suspend(() => waitBriefly(connection.cancel, cancelTimeout)),
+            Effect.suspend(() => Effect.timeoutOption(connection.cancel, cancelTimeout)),
             conclude(connection.reader.reading(), "")
           )
         )
@@ -79,22 +79,19 @@ export const converse = (
       },
       ({ connection, running }, exit) => {
         const cancelled = Exit.hasInterrupts(exit)
-          ? waitBriefly(
+          ? Effect.timeoutOption(
               Effect.suspend(() => connection.cancel),
               cancelTimeout
             )
           : Effect.void
         return cancelled.pipe(
           Effect.andThen(Effect.sync(() => running.child.stdin.end())),
-          Effect.andThen(waitBriefly(Effect.ignore(running.ended), endTimeout)),
+          Effect.andThen(Effect.timeoutOption(Effect.ignore(running.ended), endTimeout)),
           Effect.andThen(ProcessGroup.end(running, stop))
         )
       }
     )
   )
-
-const waitBriefly = (work: Effect.Effect<void>, limit: Duration.Input) =>
-  Effect.timeoutOption(Effect.interruptible(work), limit)
 
 const failedWith = (status: string, errors: string) =>
   new LeaderError({ message: errors === "" ? `the agent ended: ${status}` : `${status}: ${errors}` })

@@ -108,10 +108,10 @@ const clockIn = (text: string, now: number): number | undefined => {
                   ? months.split("|").indexOf(month.slice(0, 3).toLowerCase()) + 1
                   : Number(m ?? today.month),
               day: (dayOf === undefined ? today.day : Number(dayOf)) + days,
-              hours,
-              minutes: isTime ? Number(minute ?? 0) : 0,
-              seconds: 0,
-              millis: 0
+              hour: hours,
+              minute: isTime ? Number(minute ?? 0) : 0,
+              second: 0,
+              millisecond: 0
             },
             { timeZone, adjustForTimeZone: true }
           ),
