@@ -1,6 +1,5 @@
 /** What a schema accepts, and what is wrong with a value, in plain English. */
-import { type ParseResult } from "effect"
-import { Option, Predicate, SchemaAST as AST } from "effect"
+import { SchemaAST as AST, Option, type ParseResult, Predicate } from "effect"
 
 /** What is wrong at a place in a value. */
 interface PlacedFault {

@@ -5,8 +5,12 @@ import { teamNameAccepts, teamNamePattern } from "./TeamName.ts"
 import { optional, time } from "./Time.ts"
 
 /** A team's name, a slug that becomes part of a queue's name and of addresses. */
-export const TeamName = Schema.String.pipe(
-  Schema.check(Schema.isPattern(teamNamePattern, { message: () => teamNameAccepts })),
+export const TeamName = Schema.String.check(
+  Schema.makeFilter((text) => teamNamePattern.test(text) || teamNameAccepts, {
+    toJsonSchema: () => ({ pattern: teamNamePattern.source }),
+    arbitraryConstraint: { patterns: [teamNamePattern] }
+  })
+).pipe(
   Schema.brand("TeamName"),
   Schema.annotate({ description: "A team's name: lower-case letters, digits and hyphens." })
 )
@@ -32,10 +36,10 @@ export const Team = Schema.Struct({
   running: Schema.Boolean.annotate({
     description: "Whether at least one leader is connected: it consumes the team's queue, or uses HTTP."
   }),
-  consumers: Schema.Number.annotate({
+  consumers: Schema.Finite.annotate({
     description: "How many leaders are connected; only one of them works at a time."
   }),
-  queued: Schema.Number.annotate({
+  queued: Schema.Finite.annotate({
     description: "Runs and chat messages accepted for the team and not yet sent to it."
   }),
   at_work: optional(

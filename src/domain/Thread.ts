@@ -13,10 +13,10 @@ export const maxThreadKey = 500
 export const threadKeyOf = (text: string): string | undefined => text.trim() || undefined
 
 /** A thread's key as people write it. */
-export const ThreadKey = Schema.String.pipe(
-  Schema.check(Schema.isMaxLength(maxThreadKey)),
-  Schema.check(Schema.makeFilter((text) => threadKeyOf(text) !== undefined || "must not be blank")),
-  Schema.check(Schema.makeFilter(isStorable, { message: () => unstorableDetail }))
+export const ThreadKey = Schema.String.check(
+  Schema.isMaxLength(maxThreadKey),
+  Schema.makeFilter((text) => threadKeyOf(text) !== undefined || "must not be blank"),
+  Schema.makeFilter((text) => isStorable(text) || unstorableDetail, { toJsonSchema: () => ({}) })
 )
 
 const key = Schema.String.annotate({ description: "Runs of a team with the same key belong to the same thread." })

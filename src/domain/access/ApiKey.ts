@@ -39,23 +39,19 @@ export const ApiKey = Schema.Struct({
 export type ApiKey = typeof ApiKey.Type
 
 export const ApiKeyDraft = Schema.Struct({
-  name: Schema.Trim.pipe(Schema.check(Schema.isMinLength(1)), Schema.check(Schema.isMaxLength(maxName))).annotate({ description: name }),
+  name: Schema.Trim.check(Schema.isMinLength(1), Schema.isMaxLength(maxName)).annotate({ description: name }),
   role: Role,
   teams: optional(
-    Schema.Array(TeamName).pipe(
-      Schema.check(Schema.isMinLength(1)),
-      Schema.check(Schema.isMaxLength(mostTeams)),
-      Schema.annotate({ description: `${teams} Absent: all teams. Not for the role \`auditor\`.` })
-    )
+    Schema.Array(TeamName)
+      .check(Schema.isMinLength(1), Schema.isMaxLength(mostTeams))
+      .annotate({ description: `${teams} Absent: all teams. Not for the role \`auditor\`.` })
   ),
   webhooks: optional(
-    Schema.Array(WebhookId).pipe(
-      Schema.check(Schema.isMinLength(1)),
-      Schema.check(Schema.isMaxLength(mostWebhooks)),
-      Schema.annotate({
+    Schema.Array(WebhookId)
+      .check(Schema.isMinLength(1), Schema.isMaxLength(mostWebhooks))
+      .annotate({
         description: `${webhooks} Absent: all webhooks of its teams. Only for the role \`caller\`.`
       })
-    )
   ),
   expires_at: optional(time("When the key stops working. Absent: never."))
 })

@@ -1,10 +1,11 @@
 import { Schema } from "effect"
 import { AuditEventId } from "../Id.ts"
+import { AnyObject } from "../SchemaParts.ts"
 import { optional, time } from "../Time.ts"
 import { Webhook, WebhookRow } from "../webhook/Webhook.ts"
 
-export const AuditAction = Schema.Literals(
-  ["team.created",
+export const AuditAction = Schema.Literals([
+  "team.created",
   "team.deleted",
   "team.paused",
   "team.resumed",
@@ -44,8 +45,8 @@ export const AuditAction = Schema.Literals(
   "api_key.revoked",
   "audit.exported",
   "key.refused",
-  "sign_in.refused"]
-).annotate({
+  "sign_in.refused"
+]).annotate({
   identifier: "AuditAction",
   description:
     "The action. `run.decision_refused`, to somebody who may not approve the run, `key.refused` and `sign_in.refused` are failed attempts."
@@ -59,8 +60,6 @@ export const AuditActor = Schema.Literals(["admin_key", "api_key", "session", "h
   }
 )
 export type AuditActor = typeof AuditActor.Type
-
-const Fields = Schema.Record(Schema.String, Schema.Unknown)
 
 const record = {
   id: AuditEventId,
@@ -94,13 +93,13 @@ export const AuditEvent = Schema.Struct({
     })
   ),
   before: optional(
-    Fields.annotate({ description: "What was there: the fields that were changed, or all of what was deleted." })
+    AnyObject.annotate({ description: "What was there: the fields that were changed, or all of what was deleted." })
   ),
   after: optional(
-    Fields.annotate({ description: "What is there now: the fields that were changed, or all of what was created." })
+    AnyObject.annotate({ description: "What is there now: the fields that were changed, or all of what was created." })
   ),
   attempts: optional(
-    Schema.Number.annotate({ description: "Number of attempts, for `key.refused` and `sign_in.refused`." })
+    Schema.Finite.annotate({ description: "Number of attempts, for `key.refused` and `sign_in.refused`." })
   )
 }).annotate({
   identifier: "AuditEvent",

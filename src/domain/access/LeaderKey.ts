@@ -17,7 +17,7 @@ export const LeaderKey = Schema.Struct({
 export type LeaderKey = typeof LeaderKey.Type
 
 export const LeaderKeyDraft = Schema.Struct({
-  name: Schema.Trim.pipe(Schema.check(Schema.isMinLength(1)), Schema.check(Schema.isMaxLength(maxName))).annotate({
+  name: Schema.Trim.check(Schema.isMinLength(1), Schema.isMaxLength(maxName)).annotate({
     description: "Where the key is used, for people."
   })
 })

@@ -24,8 +24,8 @@ export const Alert = Schema.Struct({
   webhook_id: optional(WebhookId),
   team: optional(TeamName),
   destination_id: optional(DestinationId.annotate({ description: "The destination that fails." })),
-  threshold: Schema.Number.annotate({ description: "The rule's threshold when the alert began." }),
-  value: Schema.Number.annotate({ description: "What was measured when the alert began." }),
+  threshold: Schema.Finite.annotate({ description: "The rule's threshold when the alert began." }),
+  value: Schema.Finite.annotate({ description: "What was measured when the alert began." }),
   since: time("When it began."),
   resolved_at: optional(time("When it was resolved.")),
   notified_at: optional(

@@ -20,28 +20,24 @@ export const AlertConditionName = Schema.Literals(alertConditionNames).annotate(
   description: "What is measured. It cannot be changed."
 })
 
-const generated = FieldExcept("draft", "edit")
+const generated = FieldExcept(["draft", "edit"])
 
 /** Fixed when the rule is created. */
-const fixed = <A, I>(schema: Schema.Codec<A, I>) => Field({ json: optional(schema), draft: optional(schema) })
+const fixed = <S extends Schema.Top>(schema: S) => Field({ json: optional(schema), draft: optional(schema) })
 
-const threshold = Schema.Number.annotate({
+const threshold = Schema.Finite.annotate({
   description:
     "The alert begins when the measured value reaches it. Its unit depends on the condition: runs, percent, seconds, minutes or US dollars. Each condition has a default."
 })
 
-const hours = Schema.Int.pipe(
-  Schema.check(Schema.isBetween({ minimum: 1, maximum: maxHours })),
-  Schema.annotate({
-    description:
-      "For `failure_rate`, `latency` and `cost`: how many full hours count, in addition to the current one. Default: 1, for `cost` 24."
-  })
-)
+const hours = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxHours })).annotate({
+  description:
+    "For `failure_rate`, `latency` and `cost`: how many full hours count, in addition to the current one. Default: 1, for `cost` 24."
+})
 
-const destinationIds = Schema.Array(DestinationId).pipe(
-  Schema.check(Schema.isMaxLength(20)),
-  Schema.annotate({ description: "The alert destinations that get its alerts. Absent: all of them." })
-)
+const destinationIds = Schema.Array(DestinationId)
+  .check(Schema.isMaxLength(20))
+  .annotate({ description: "The alert destinations that get its alerts. Absent: all of them." })
 
 const enabled = Schema.Boolean.annotate({ description: "Switched off, it has no alerts. Default: switched on." })
 

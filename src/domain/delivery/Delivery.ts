@@ -21,9 +21,7 @@ export const DeliveryAttempt = Schema.Struct({
     })
   ),
   error: optional(Schema.String.annotate({ description: "Why it failed; absent: it succeeded." })),
-  answer: optional(
-    Schema.String.annotate({ description: `The first ${storedAnswer} bytes of the answer, as text.` })
-  ),
+  answer: optional(Schema.String.annotate({ description: `The first ${storedAnswer} bytes of the answer, as text.` })),
   started_run: optional(RunId.annotate({ description: "Of `chain`: the run that it started." }))
 }).annotate({ identifier: "DeliveryAttempt", description: "One request to a destination." })
 export type DeliveryAttempt = typeof DeliveryAttempt.Type

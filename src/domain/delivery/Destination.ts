@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { VariantSchema } from "effect/schema"
 import { DestinationId, WebhookId } from "../Id.ts"
+import { pattern } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { allEvents } from "./DestinationEvent.ts"
@@ -13,17 +14,17 @@ const { Field, FieldExcept, FieldOnly, Struct, extract } = VariantSchema.make({
 })
 
 /** Absent in a draft, it has this default. */
-const withDefault = <A, I>(schema: Schema.Codec<A, I>) =>
+const withDefault = <S extends Schema.Top>(schema: S) =>
   Field({ json: schema, row: schema, draft: optional(schema), edit: optional(schema) })
 
 /** Absent until it is set, and again after an edit to `null`. */
 const removable = (maxLength: number, description: string) => {
-  const text = Schema.String.pipe(Schema.check(Schema.isMaxLength(maxLength)), Schema.annotate({ description }))
+  const text = Schema.String.check(Schema.isMaxLength(maxLength)).annotate({ description })
   const edit = Schema.NullOr(text).annotate({ description: `${description} \`null\` removes it.` })
   return Field({ json: optional(text), row: optional(text), draft: optional(text), edit: optional(edit) })
 }
 
-const generated = FieldExcept("draft", "edit")
+const generated = FieldExcept(["draft", "edit"])
 
 export const maxDestinations = 20
 /** Of a webhook. With five runs after the first, one trigger starts at most 3 + 9 + 27 + 81 + 243 runs. */
@@ -44,10 +45,13 @@ export const DestinationEventName = Schema.Literals(allEvents).annotate({
 const eventsDescription =
   "What is sent: `run.…` to destinations of webhooks, `alert.…` to alert destinations. Default: all of these but `run.awaiting_approval` and `run.started`, which GitHub and GitLab show as the reaction 👀; `chain` has neither."
 
-const Events = Schema.NonEmptyArray(DestinationEventName).pipe(
-  Schema.check(Schema.makeFilter((events) => new Set(events).size === events.length || "must not repeat an event")),
-  Schema.annotate({ description: eventsDescription, jsonSchema: { uniqueItems: true } })
-)
+const Events = Schema.NonEmptyArray(DestinationEventName)
+  .check(
+    Schema.makeFilter((events) => new Set(events).size === events.length || "must not repeat an event", {
+      toJsonSchema: () => ({ uniqueItems: true })
+    })
+  )
+  .annotate({ description: eventsDescription })
 
 export const DestinationKindName = Schema.Literals(destinationKindNames).annotate({
   identifier: "DestinationKind",
@@ -64,56 +68,41 @@ export type BodyFormat = typeof BodyFormat.Type
 /** Headers that this server sets itself, or that would change how the request is sent. */
 const reserved = /^(host|content-length|transfer-encoding|connection|upgrade|te|trailer|expect|webhook-.*)$/i
 
-const headersDescription =
-  "Headers to send, such as `Authorization`; only of the kind `webhook`. They are stored encrypted and never shown again."
-
-const Headers = Schema.Record(Schema.String, Schema.String).pipe(
-  Schema.check(Schema.makeFilter((headers) => {
-    const entries = Object.entries(headers)
-    if (entries.length > maxHeaders) return `must have at most ${maxHeaders} headers`
-    const wrong = entries.find(
-      ([name, value]) => !headerName.test(name) || reserved.test(name) || !headerValue.test(value)
+const Headers = Schema.Record(Schema.String, Schema.String)
+  .check(
+    Schema.makeFilter(
+      (headers) => {
+        const entries = Object.entries(headers)
+        if (entries.length > maxHeaders) return `must have at most ${maxHeaders} headers`
+        const wrong = entries.find(
+          ([name, value]) => !headerName.test(name) || reserved.test(name) || !headerValue.test(value)
+        )
+        return wrong === undefined || `cannot set the header ${wrong[0].slice(0, 100)}`
+      },
+      { toJsonSchema: () => ({ maxProperties: maxHeaders }) }
     )
-    return wrong === undefined || `cannot set the header ${wrong[0].slice(0, 100)}`
-  })),
-  Schema.annotate({
-    description: headersDescription,
-    jsonSchema: {
-      type: "object",
-      description: headersDescription,
-      additionalProperties: { type: "string" },
-      maxProperties: maxHeaders
-    },
-    arbitrary: () => (fc) => fc.constantFrom({}, { "x-key": "value" })
+  )
+  .annotate({
+    description:
+      "Headers to send, such as `Authorization`; only of the kind `webhook`. They are stored encrypted and never shown again."
   })
-)
 
 const record = Struct({
   id: generated(DestinationId),
   webhook_id: generated(optional(WebhookId.annotate({ description: "Absent: it is an alert destination." }))),
   kind: Field({ json: DestinationKindName, row: DestinationKindName, draft: optional(DestinationKindName) }),
   url: withDefault(
-    Schema.String.pipe(
-      Schema.check(Schema.isMinLength(1)),
-      Schema.check(Schema.isMaxLength(maxUrl)),
-      Schema.annotate({
-        description:
-          "Where events are sent: an https URL with a public address. The webhook URLs of Slack, Discord and Teams contain a key; they are stored encrypted, and only their host is shown. GitHub, GitLab and Slack's API have a default."
-      })
-    )
+    Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(maxUrl)).annotate({
+      description:
+        "Where events are sent: an https URL with a public address. The webhook URLs of Slack, Discord and Teams contain a key; they are stored encrypted, and only their host is shown. GitHub, GitLab and Slack's API have a default."
+    })
   ),
-  token: FieldOnly(
-    "draft",
-    "edit"
-  )(
+  token: FieldOnly(["draft", "edit"])(
     optional(
-      Schema.String.pipe(
-        Schema.check(Schema.isPattern(/^[\x21-\x7e]{1,1000}$/)),
-        Schema.annotate({
-          description:
-            "The token of `slack-message`, `github` and `gitlab`. It is stored encrypted and never shown again."
-        })
-      )
+      Schema.String.check(pattern(/^[\x21-\x7e]{1,1000}$/)).annotate({
+        description:
+          "The token of `slack-message`, `github` and `gitlab`. It is stored encrypted and never shown again."
+      })
     )
   ),
   target: removable(
@@ -127,18 +116,18 @@ const record = Struct({
     65_536,
     "The Liquid template of the body or message, over `event`, `run`, `webhook` and `values`."
   ),
-  headers: FieldOnly("draft", "edit")(optional(Headers)),
+  headers: FieldOnly(["draft", "edit"])(optional(Headers)),
   header_names: generated(
     Schema.Array(Schema.String).annotate({ description: "The names of the headers that are sent." })
   ),
   /** As whom it writes: the service's IDs, each with the service's name before it. */
-  authors: FieldOnly("row")(optional(Schema.Array(Schema.String))),
+  authors: FieldOnly(["row"])(optional(Schema.Array(Schema.String))),
   /** Of `chain`: the teams of both webhooks when `target` was saved. If one has moved, nothing is started. */
-  chain_teams: FieldOnly("row")(optional(Schema.Struct({ from: TeamName, to: TeamName }))),
+  chain_teams: FieldOnly(["row"])(optional(Schema.Struct({ from: TeamName, to: TeamName }))),
   /** Encrypted, as `sealed_secret` and `old_sealed_secret`. */
-  sealed_headers: FieldOnly("row")(optional(Schema.String)),
-  sealed_secret: FieldOnly("row")(Schema.String),
-  old_sealed_secret: FieldOnly("row")(optional(Schema.String)),
+  sealed_headers: FieldOnly(["row"])(optional(Schema.String)),
+  sealed_secret: FieldOnly(["row"])(Schema.String),
+  old_sealed_secret: FieldOnly(["row"])(optional(Schema.String)),
   secret_hint: generated(
     Schema.String.annotate({
       description: "The end of the signing secret, token or secret URL, to distinguish them: `…x7Qa`."
@@ -150,7 +139,7 @@ const record = Struct({
   enabled: withDefault(
     Schema.Boolean.annotate({ description: "Switched off, it gets no events. Default: switched on." })
   ),
-  paused: FieldExcept("draft")(
+  paused: FieldExcept(["draft"])(
     optional(
       Schema.Boolean.annotate({
         description: "Paused, its events are kept until it is resumed, and then sent. Default: not paused."

@@ -181,7 +181,9 @@ export const fill = (
 export const excessOf = (template: LiquidTemplate, budget?: Budget): BrokenBraces | undefined => {
   const bounds = { limit: Number.POSITIVE_INFINITY, ...(budget && { budget }) }
   const tried = partsOf(template, {}, { ...bounds, strictVariables: false })
-  return Result.isFailure(tried) && tried.failure._tag === "Failed" && tried.failure.isOverBudget ? tried.failure : undefined
+  return Result.isFailure(tried) && tried.failure._tag === "Failed" && tried.failure.isOverBudget
+    ? tried.failure
+    : undefined
 }
 
 /** Parses a template, or returns its fault. */

@@ -1,5 +1,6 @@
 /** What an agent reports of its work besides the answer. Absent parts are unknown. */
-import { Predicate, Result, Schema } from "effect"
+import { Predicate, Result, Schema, Struct } from "effect"
+import { AnyJson, pattern } from "../SchemaParts.ts"
 import { storable } from "../StorableText.ts"
 import { optional } from "../Time.ts"
 
@@ -11,14 +12,14 @@ const maxSuggestions = 10
 const maxCost = 1_000_000_000
 
 const count = (of: string) => optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: of }))
-const name = Schema.NonEmptyString.pipe(Schema.check(Schema.isMaxLength(maxName)))
+const name = Schema.NonEmptyString.check(Schema.isMaxLength(maxName))
 
 export const AgentUsage = Schema.Struct({
   input_tokens: count("Tokens that the model read, cached ones included."),
   output_tokens: count("Tokens that the model wrote."),
   cached_input_tokens: count("Input tokens that were read from a cache."),
   cost_usd: optional(
-    Schema.Number.pipe(Schema.check(Schema.isBetween({ minimum: 0, maximum: maxCost }))).annotate({
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: maxCost })).annotate({
       description: "In US dollars, as the agent reported it."
     })
   ),
@@ -26,7 +27,7 @@ export const AgentUsage = Schema.Struct({
 }).annotate({ identifier: "AgentUsage", description: "What the work used. A field is absent when it is not known." })
 export type AgentUsage = typeof AgentUsage.Type
 
-export const SessionUsage = AgentUsage.omit("model").annotate({
+export const SessionUsage = AgentUsage.mapFields(Struct.omit(["model"])).annotate({
   identifier: "SessionUsage",
   description:
     "What the whole session has used so far, of an agent that counts it. The thread's next prompt has it, so that its run is not charged for it again."
@@ -37,15 +38,15 @@ const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test
 
 export const RunLink = Schema.Struct({
   title: name,
-  url: Schema.String.pipe(
-    Schema.check(Schema.isMaxLength(maxUrl)),
-    Schema.check(Schema.makeFilter((text) => isHttp(text) || "must be an http or https URL"))
+  url: Schema.String.check(
+    Schema.isMaxLength(maxUrl),
+    Schema.makeFilter((text) => isHttp(text) || "must be an http or https URL", { toJsonSchema: () => ({}) })
   )
 }).annotate({ identifier: "RunLink", description: "A result of the work, such as a pull request." })
 export type RunLink = typeof RunLink.Type
 
 const maxNote = 500
-const hash = optional(Schema.String.pipe(Schema.check(Schema.isPattern(/^[\da-f]{40,64}$/))))
+const hash = optional(Schema.String.check(pattern(/^[\da-f]{40,64}$/)))
 
 export const WorkspaceReport = Schema.Struct({
   base: hash.annotate({ description: "The commit that the agent began with." }),
@@ -55,7 +56,7 @@ export const WorkspaceReport = Schema.Struct({
   deletions: count("Lines of the base that are gone."),
   branch: optional(name.annotate({ description: "The branch that was pushed." })),
   note: optional(
-    Schema.String.pipe(Schema.check(Schema.isMaxLength(maxNote))).annotate({ description: "What did not go as asked for." })
+    Schema.String.check(Schema.isMaxLength(maxNote)).annotate({ description: "What did not go as asked for." })
   )
 }).annotate({
   identifier: "WorkspaceReport",
@@ -96,8 +97,7 @@ export type AgentReport = typeof AgentReport.Type
 /** What callers see of the work besides the answer's text. */
 export const ShownReport = Schema.Struct({
   answer: optional(
-    Schema.Unknown.annotate({
-      jsonSchema: {},
+    AnyJson.annotate({
       description: "The value of an answer that matches the webhook's `answer_schema`: any JSON."
     })
   ),
@@ -158,8 +158,8 @@ const readList =
   (value: unknown): ReadonlyArray<A> | undefined =>
     Array.isArray(value) ? value.slice(0, most).flatMap((one) => readOne(one) ?? []) : undefined
 
-const readNumber = read(AgentUsage.fields.cost_usd.from)
-const readCount = read(AgentUsage.fields.input_tokens.from)
+const readNumber = read(AgentUsage.fields.cost_usd.schema)
+const readCount = read(AgentUsage.fields.input_tokens.schema)
 const readUrl = read(RunLink.fields.url)
 
 const amounts = {
@@ -169,7 +169,7 @@ const amounts = {
   cost_usd: readNumber
 }
 
-const readHash = read(WorkspaceReport.fields.base.from)
+const readHash = read(WorkspaceReport.fields.base.schema)
 
 const readLink = (value: unknown): RunLink | undefined => {
   const link = readStruct({ title: readName, url: readUrl })(value)

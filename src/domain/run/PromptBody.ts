@@ -1,5 +1,5 @@
 /** A prompt as leaders get it, on every bus. */
-import { Predicate, Schema } from "effect"
+import { Schema } from "effect"
 import { RunId, ThreadId, WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
 import { SessionUsage } from "./AgentReport.ts"
@@ -8,16 +8,6 @@ import { RunFile } from "./RunFile.ts"
 import { RunSource } from "./RunSource.ts"
 
 const text = (description: string) => Schema.String.annotate({ description })
-
-/** Not `Schema.Record`, which copies the object and loses a member called `__proto__`. */
-const Values = Schema.declare(
-  (value): value is Readonly<Record<string, string>> =>
-    Predicate.isReadonlyObject(value) && Object.values(value).every(Predicate.isString),
-  {
-    description: "The inserted values by placeholder. They come from the caller.",
-    jsonSchema: { type: "object", additionalProperties: { type: "string" } }
-  }
-)
 
 /** An earlier run of a thread. */
 export const ThreadTurn = Schema.Struct({ prompt: text("Its prompt."), response: text("Its answer.") })
@@ -33,7 +23,11 @@ export const PromptBody = Schema.Struct({
   ),
   prompt: text("The prompt: at most 256 KiB of UTF-8."),
   template: optional(text("What the prompt was made from. Absent for a chat message.")),
-  values: optional(Values),
+  values: optional(
+    Schema.Record(Schema.String, Schema.String).annotate({
+      description: "The inserted values by placeholder. They come from the caller."
+    })
+  ),
   agent: optional(AgentRequest),
   files: optional(
     Schema.Array(RunFile).annotate({

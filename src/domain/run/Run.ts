@@ -1,6 +1,7 @@
-import { DateTime, Predicate, Schema } from "effect"
+import { DateTime, Duration, Schema } from "effect"
 import { VariantSchema } from "effect/schema"
 import { RunId, ThreadId, WebhookId } from "../Id.ts"
+import { AnyObject } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { RunThread } from "../Thread.ts"
 import { optional, time } from "../Time.ts"
@@ -30,15 +31,15 @@ export const CancelledBy = Schema.Literals(cancellers).annotate({
 })
 export type CancelledBy = typeof CancelledBy.Type
 
-export const RunErrorCode = Schema.Literals(
-  ["agent_error",
+export const RunErrorCode = Schema.Literals([
+  "agent_error",
   "answer_too_large",
   "budget_exceeded",
   ...leaderCodes,
   "team_gone",
   "team_not_running",
-  "undeliverable"]
-).annotate({
+  "undeliverable"
+]).annotate({
   description:
     "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`). With `answer_too_large`, the answer had more than 1 MiB, and `response` is its beginning; with `answer_invalid`, it does not match the webhook's `answer_schema`, and `response` is its text. At a limit of the run (`turns_exceeded`, `cost_exceeded`) the agent was stopped, and `response` is what there is of an answer. With `agent_stalled`, it was stopped because it had shown nothing for longer than its leader allows."
 })
@@ -48,20 +49,16 @@ export const RunError = Schema.Struct({
 }).annotate({ identifier: "RunError", description: "Why the run ended as `error`." })
 export type RunError = typeof RunError.Type
 
-export type Variables = { readonly [name: string]: unknown }
-
-/** Used unchanged: a `Schema.Record` copies, and loses the name `__proto__`. */
-export const Variables: Schema.Codec<Variables> = Schema.declare<Variables>(Predicate.isReadonlyObject, {
+export const Variables = AnyObject.annotate({
   identifier: "Variables",
-  description: "The values for the template's placeholders, as the caller sent them: any JSON.",
-  message: () => "must be an object",
-  jsonSchema: { type: "object", additionalProperties: true }
+  description: "The values for the template's placeholders, as the caller sent them: any JSON."
 })
+export type Variables = typeof Variables.Type
 
 /** One definition, two records: `json` is what the API shows, `row` what a `Repo` stores. */
 const { FieldOnly, Struct, extract } = VariantSchema.make({ variants: ["json", "row"], defaultVariant: "json" })
-const shown = FieldOnly("json")
-const stored = FieldOnly("row")
+const shown = FieldOnly(["json"])
+const stored = FieldOnly(["row"])
 
 const record = Struct({
   run_id: RunId,
@@ -167,7 +164,7 @@ const record = Struct({
     })
   ),
   duration_ms: shown(
-    optional(Schema.Number.annotate({ description: "Milliseconds from `started_at` to `finished_at`." }))
+    optional(Schema.Finite.annotate({ description: "Milliseconds from `started_at` to `finished_at`." }))
   ),
   variables: Variables,
   files: optional(
@@ -210,13 +207,13 @@ const record = Struct({
   error_code: stored(optional(RunErrorCode)),
   error_message: stored(optional(Schema.String)),
   report: stored(optional(AgentReport)),
-  timeout_ms: stored(Schema.Number),
+  timeout_ms: stored(Schema.Finite),
   thread_id: stored(optional(ThreadId)),
   thread_key: stored(optional(Schema.String)),
   /** The delay of a retry after an `error`; absent: no retry. */
-  retry_after_seconds: stored(optional(Schema.Number)),
+  retry_after_seconds: stored(optional(Schema.Finite)),
   /** How long its agent may work after the caller stopped waiting; absent: its timeout stops the agent. */
-  max_work_ms: stored(optional(Schema.Number)),
+  max_work_ms: stored(optional(Schema.Finite)),
   /**
    * In wait mode, known from the start; for an asynchronous run, once it was sent. Before that, it limits the wait for
    * a leader of a run that is only sent to a leader; such a run ends as `noLeaderInTime`.
@@ -242,7 +239,9 @@ export const durationOf = ({
   started_at,
   finished_at
 }: Pick<RunRow, "started_at" | "finished_at">): Pick<Run, "duration_ms"> =>
-  started_at && finished_at ? { duration_ms: Math.max(0, DateTime.distance(started_at, finished_at)) } : {}
+  started_at && finished_at
+    ? { duration_ms: Math.max(0, Duration.toMillis(DateTime.distance(started_at, finished_at))) }
+    : {}
 
 /** A row's `replay_of` is either, as `attempt` says. */
 export const earlierRunOf = ({ attempt = 1, replay_of }: Pick<RunRow, "attempt" | "replay_of">) =>
@@ -351,7 +350,7 @@ export const stopAt = (
   at: DateTime.Utc
 ): DateTime.Utc =>
   outcome.status === "timeout" && max_work_ms !== undefined && started_at !== undefined
-    ? DateTime.max(at, DateTime.add(started_at, { millis: max_work_ms }))
+    ? DateTime.max(at, DateTime.add(started_at, { milliseconds: max_work_ms }))
     : at
 
 /** Whether the outcome is the leader's own. Then it got the prompt, recorded or not. */

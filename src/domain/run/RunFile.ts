@@ -21,7 +21,9 @@ export const RunFile = Schema.Struct({
   name: text("The sender's name without what is special in names of files. Those of a request differ, in either case."),
   type: text("The media type that its sender named. Do not trust it."),
   size: optional(
-    Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "In bytes; absent: the server does not have it, or not yet." })
+    Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+      description: "In bytes; absent: the server does not have it, or not yet."
+    })
   ),
   missing: optional(text("Why the server does not have it, and will not. Do not ask for it."))
 }).annotate({

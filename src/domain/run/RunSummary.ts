@@ -6,7 +6,7 @@ import { Run, type RunRow, toRun } from "./Run.ts"
 /** How much of a text lists show, in Unicode code points. */
 export const shownLength = 1_000
 
-const size = (of: string) => Schema.Number.annotate({ description: `Of ${of}.` })
+const size = (of: string) => Schema.Finite.annotate({ description: `Of ${of}.` })
 
 /** A run in lists. Texts may have megabytes, so a list has the beginning of each, and its length. */
 export const RunSummary = Schema.Struct({

@@ -7,8 +7,8 @@ export const mostCounted = 1_000
 
 /** Why a queued run has not been sent: the first reason of these that holds. */
 export const WaitsFor = Schema.Struct({
-  code: Schema.Literals(
-    ["window",
+  code: Schema.Literals([
+    "window",
     "webhook_paused",
     "approval",
     "team_paused",
@@ -17,8 +17,8 @@ export const WaitsFor = Schema.Struct({
     "earlier_runs",
     "earlier_work",
     "slot",
-    "broker"]
-  ).annotate({
+    "broker"
+  ]).annotate({
     description:
       "The run waits for its window to close (`window`), for its webhook or its team to be resumed (`webhook_paused`, `team_paused`), for its approval (`approval`), for a leader (`leader`), or for earlier runs of its team (`earlier_runs`). `usage_limit`: its team rests, because its agent has reached a usage limit. `earlier_work`: the team's last run has ended, but its agent is still at work. `slot`: the limit of agents at work is reached. `broker`: the broker is out of reach, or has not confirmed the prompt."
   }),

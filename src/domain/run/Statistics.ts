@@ -7,11 +7,11 @@ import { ReportedUsage } from "./RunUsage.ts"
 
 /** How runs ended that were accepted in some period. */
 export const Counts = Schema.Struct({
-  ...(Object.fromEntries(finalStatuses.map((status) => [status, Schema.Number])) as {
-    readonly [S in FinalStatus]: typeof Schema.Number
+  ...(Object.fromEntries(finalStatuses.map((status) => [status, Schema.Finite])) as {
+    readonly [S in FinalStatus]: typeof Schema.Finite
   }),
   /** Not finished: queued or running. */
-  live: Schema.Number
+  live: Schema.Finite
 })
 export type Counts = typeof Counts.Type
 
@@ -20,10 +20,10 @@ const usage = optional(ReportedUsage)
 
 /** Counts without those that are 0. */
 const SparseCounts = Schema.Struct({
-  ...(Object.fromEntries(finalStatuses.map((status) => [status, optional(Schema.Number)])) as {
-    readonly [S in FinalStatus]: ReturnType<typeof optional<number, number>>
+  ...(Object.fromEntries(finalStatuses.map((status) => [status, optional(Schema.Finite)])) as {
+    readonly [S in FinalStatus]: Schema.optionalKey<typeof Schema.Finite>
   }),
-  live: optional(Schema.Number)
+  live: optional(Schema.Finite)
 })
 
 /** A webhook's last 24 hours, without those that had no runs. */
@@ -41,8 +41,8 @@ export const StatisticsBucket = Schema.Struct({
   ...Counts.fields,
   at: time("When the bucket begins; it ends where the next one begins."),
   /** Milliseconds, of successful runs; absent without any. */
-  median_ms: optional(Schema.Number),
-  slowest_ms: optional(Schema.Number),
+  median_ms: optional(Schema.Finite),
+  slowest_ms: optional(Schema.Finite),
   usage
 })
 export type StatisticsBucket = typeof StatisticsBucket.Type
@@ -75,12 +75,12 @@ export type WorkNow = typeof WorkNow.Type
 
 /** What a webhook has used today of `max_runs_per_day` and `max_cost_per_day`. */
 const BudgetUse = Schema.Struct({
-  runs: Schema.Number.annotate({ description: "The runs that count for `max_runs_per_day`." }),
-  cost_usd: Schema.Number.annotate({
+  runs: Schema.Finite.annotate({ description: "The runs that count for `max_runs_per_day`." }),
+  cost_usd: Schema.Finite.annotate({
     description:
       "What counts for `max_cost_per_day`, in US dollars: reported costs, and `WEBHOOK_UNKNOWN_COST` for other runs."
   }),
-  unknown_cost_usd: Schema.Number.annotate({
+  unknown_cost_usd: Schema.Finite.annotate({
     description: "`WEBHOOK_UNKNOWN_COST`. 0: a run whose cost is unknown counts for nothing in `max_cost_per_day`."
   }),
   resets_at: time("The next midnight in UTC.")
@@ -89,10 +89,10 @@ const BudgetUse = Schema.Struct({
 /** A webhook's current and past work. */
 export const Statistics = Schema.Struct({
   /** Runs that hold one of `limit` slots. */
-  slots_in_use: Schema.Number,
-  limit: Schema.Number,
+  slots_in_use: Schema.Finite,
+  limit: Schema.Finite,
   /** Accepted and waiting for a slot or the team. */
-  queued: Schema.Number,
+  queued: Schema.Finite,
   budget: optional(BudgetUse),
   buckets: Schema.Array(StatisticsBucket)
 }).annotate({ identifier: "Statistics" })

@@ -1,7 +1,8 @@
-import { DateTime, Predicate, Schema } from "effect"
+import { DateTime, Schema } from "effect"
 import { VariantSchema } from "effect/schema"
 import { WebhookId } from "../Id.ts"
 import type { Run } from "../run/Run.ts"
+import { AnyObject, pattern } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { Secret, Verification } from "../verification/Verification.ts"
@@ -11,9 +12,9 @@ import {
   accepts,
   collected,
   isAccepted,
-  type JsonObject,
   longestReference,
   singletonWords,
+  type Value,
   type WebhookSetting
 } from "./WebhookSettingKinds.ts"
 import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
@@ -27,122 +28,90 @@ const { Field, FieldExcept, FieldOnly, Struct, extract } = VariantSchema.make({
 })
 
 /** Set at creation, and editable. */
-const editable = <A, I>(schema: Schema.Codec<A, I>) =>
+const editable = <S extends Schema.Top>(schema: S) =>
   Field({ json: schema, row: schema, draft: schema, edit: optional(schema) })
 
 const plainSchemaOf = (setting: WebhookSetting): Schema.Codec<any> => {
   switch (setting.kind) {
     case "whole number":
-      return Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: setting.min, maximum: setting.max })))
+      return Schema.Int.check(Schema.isBetween({ minimum: setting.min, maximum: setting.max }))
     case "amount":
-      return Schema.Number.pipe(Schema.check(Schema.isBetween({ minimum: 0.01, maximum: setting.max })))
+      return Schema.Finite.check(Schema.isBetween({ minimum: 0.01, maximum: setting.max }))
     case "text":
-      return Schema.String.pipe(Schema.check(Schema.isPattern(new RegExp(setting.pattern))))
+      return Schema.String.check(pattern(new RegExp(setting.pattern)))
     case "expression":
     case "template":
-      return Schema.String.pipe(Schema.check(Schema.isMinLength(1)), Schema.check(Schema.isMaxLength(setting.maxLength)))
+      return Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(setting.maxLength))
     case "webhook":
-      return Schema.String.pipe(Schema.check(Schema.isMinLength(1)), Schema.check(Schema.isMaxLength(longestReference)))
+      return Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(longestReference))
     case "choice":
       return Schema.Literals(setting.words)
     case "switch":
       return Schema.Boolean
-    case "window":
+    case "window": {
+      const seconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: setting.longest }))
       return Schema.Struct({
-        ...{ key: Schema.String, within: Schema.Number, quiet: optional(Schema.Number) },
-        collect: optional(Schema.Literals(collected))
-      }).pipe(
-        Schema.check(Schema.makeFilter((window) => isAccepted(setting, window), {
-          jsonSchema: {
-            type: "object",
-            description: setting.description,
-            properties: {
-              key: { type: "string", maxLength: 256, description: "Where the input says what a trigger is about." },
-              within: {
-                ...{ type: "integer", minimum: 1, maximum: setting.longest },
-                description: "When the window closes, in seconds after its first trigger."
-              },
-              quiet: {
-                ...{ type: "integer", minimum: 1, maximum: setting.longest },
-                description:
-                  "The window closes earlier, if there is no trigger for this many seconds. At most `within`. Default: it does not."
-              },
-              collect: {
-                ...{ type: "string", enum: collected },
-                description:
-                  "With `all`, the template has the input of each trigger in `combined.requests`, the first one first: of the latest 100, up to 1 MiB. Default: `last`."
-              }
-            },
-            required: ["key", "within"],
-            additionalProperties: false
-          },
-          arbitrary: () => (fc) =>
-            fc.record(
-              {
-                key: fc.stringMatching(/^[a-z]{1,9}$/),
-                within: fc.integer({ min: 9, max: setting.longest }),
-                quiet: fc.integer({ min: 1, max: 9 }),
-                collect: fc.constantFrom(...collected)
-              },
-              { requiredKeys: ["key", "within"] }
-            )
-        }))
-      )
+        key: Schema.String.check(Schema.isMaxLength(256)).annotate({
+          description: "Where the input says what a trigger is about."
+        }),
+        within: seconds.annotate({ description: "When the window closes, in seconds after its first trigger." }),
+        quiet: optional(
+          seconds.annotate({
+            description:
+              "The window closes earlier, if there is no trigger for this many seconds. At most `within`. Default: it does not."
+          })
+        ),
+        collect: optional(
+          Schema.Literals(collected).annotate({
+            description:
+              "With `all`, the template has the input of each trigger in `combined.requests`, the first one first: of the latest 100, up to 1 MiB. Default: `last`."
+          })
+        )
+      }).check(accepted(setting))
+    }
     case "singleton":
       return Schema.Struct({
-        key: Schema.String.pipe(Schema.check(Schema.isMinLength(1)), Schema.check(Schema.isMaxLength(setting.maxLength))).annotate({
+        key: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(setting.maxLength)).annotate({
           description: "A template: runs with the same result have the same key."
         }),
         on_new: Schema.Literals(singletonWords).annotate({
           description: "What a new request does while there is such a run."
         })
-      }).pipe(
-        Schema.check(Schema.makeFilter((singleton) => isAccepted(setting, singleton), {
-          jsonSchema: { description: setting.description }
-        }))
-      )
+      }).check(accepted(setting))
     case "json":
-      // As in `Variables`: a copy would lose a member called `__proto__`.
-      return Schema.declare(
-        (value): value is JsonObject => Predicate.isReadonlyObject(value) && isAccepted(setting, value),
-        {
-          jsonSchema: { type: "object", additionalProperties: true },
-          arbitrary: () => (check) => check.dictionary(check.string(), check.string())
-        }
-      )
+      return AnyObject.check(accepted(setting))
     case "networks":
-      return Schema.Array(Schema.String).pipe(
-        Schema.check(Schema.makeFilter((networks) => isAccepted(setting, networks), {
-          jsonSchema: { minItems: 1, maxItems: setting.most },
-          // Random texts are hardly ever networks; generating some would take minutes.
-          arbitrary: () => (fc) => fc.constantFrom(["192.0.2.7"], ["10.0.0.0/8", "2001:db8::/32"])
-        }))
+      return Schema.Array(Schema.String).check(
+        Schema.isMinLength(1),
+        Schema.isMaxLength(setting.most),
+        accepted(setting)
       )
     case "list":
-      return Schema.Array(Schema.String.pipe(Schema.check(Schema.isPattern(new RegExp(setting.pattern))))).pipe(
-        Schema.check(Schema.isMinLength(1)),
-        Schema.check(Schema.isMaxLength(setting.most))
+      return Schema.Array(Schema.String.check(pattern(new RegExp(setting.pattern)))).check(
+        Schema.isMinLength(1),
+        Schema.isMaxLength(setting.most)
       )
     case "retries":
       return Schema.Struct({
-        max_retries: Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: setting.mostRetries }))).annotate({
+        max_retries: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: setting.mostRetries })).annotate({
           description: "How often it is tried again at most."
         }),
-        backoff_seconds: Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: setting.mostSeconds }))).annotate({
+        backoff_seconds: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: setting.mostSeconds })).annotate({
           description: "How long after the first failure."
         })
       })
   }
 }
 
+/** What JSON Schema cannot say. */
+const accepted = (setting: WebhookSetting) =>
+  Schema.makeFilter((value: Value) => isAccepted(setting, value), { toJsonSchema: () => ({}) })
+
 const schemaOf = (setting: WebhookSetting) =>
-  plainSchemaOf(setting).annotate({
-    description: setting.description,
-    message: () => ({ message: accepts(setting), override: true })
-  })
+  plainSchemaOf(setting).annotate({ description: setting.description, message: accepts(setting) })
 
 /** Absent until it is set, and after an edit to `null`. */
-const removable = <A, I>(schema: Schema.Codec<A, I>, onNull: string) => {
+const removable = <S extends Schema.Top>(schema: S, onNull: string) => {
   const field = optional(schema)
   const edit = optional(Schema.NullOr(schema).annotate({ description: onNull }))
   return Field({ json: field, row: field, draft: field, edit })
@@ -153,28 +122,24 @@ const settings = Object.fromEntries(
     name,
     removable(schemaOf(setting), "`null` gives it back to its default.")
   ])
-) as { readonly [Name in WebhookSettingName]: ReturnType<typeof removable<SettingValues[Name], SettingValues[Name]>> }
+) as { readonly [Name in WebhookSettingName]: ReturnType<typeof removable<Schema.Codec<SettingValues[Name]>>> }
 
 const enabled = Schema.Boolean.annotate({ description: "Switched off, it answers triggers with 404." })
 
-const generated = FieldExcept("draft", "edit")
+const generated = FieldExcept(["draft", "edit"])
 
 const record = Struct({
   id: generated(WebhookId),
   name: editable(
-    Schema.String.pipe(
-      Schema.check(Schema.isMinLength(1)),
-      Schema.check(Schema.isMaxLength(255)),
-      Schema.annotate({ description: "What people call it; need not be unique." })
-    )
+    Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255)).annotate({
+      description: "What people call it; need not be unique."
+    })
   ),
   team: editable(TeamName),
   prompt_template: editable(
-    Schema.String.pipe(
-      Schema.check(Schema.isMinLength(1)),
-      Schema.check(Schema.isMaxLength(65_536)),
-      Schema.annotate({ description: "The prompt, with `{{name}}` where a variable goes." })
-    )
+    Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(65_536)).annotate({
+      description: "The prompt, with `{{name}}` where a variable goes."
+    })
   ),
   variables: generated(
     Schema.Array(Schema.String).annotate({
@@ -183,10 +148,7 @@ const record = Struct({
   ),
   ...settings,
   verification: removable(Verification, "`null` asks callers for nothing but the token; the secrets are deleted."),
-  secret: FieldOnly(
-    "draft",
-    "edit"
-  )(
+  secret: FieldOnly(["draft", "edit"])(
     optional(
       Secret.annotate({
         description:
@@ -194,7 +156,7 @@ const record = Struct({
       })
     )
   ),
-  keep_old_secret: FieldOnly("edit")(
+  keep_old_secret: FieldOnly(["edit"])(
     optional(
       Schema.Boolean.annotate({
         description:
@@ -217,8 +179,8 @@ const record = Struct({
     optional(Schema.String.annotate({ description: "The end of the secret before, while that is accepted too." }))
   ),
   /** Encrypted, as `old_sealed_secret`. */
-  sealed_secret: FieldOnly("row")(optional(Schema.String)),
-  old_sealed_secret: FieldOnly("row")(optional(Schema.String)),
+  sealed_secret: FieldOnly(["row"])(optional(Schema.String)),
+  old_sealed_secret: FieldOnly(["row"])(optional(Schema.String)),
   enabled: Field({ json: enabled, row: enabled, draft: optional(enabled), edit: optional(enabled) }),
   paused_at: generated(optional(time("When it was paused because runs failed in a row; absent: it is not paused."))),
   paused_by: generated(
@@ -228,14 +190,14 @@ const record = Struct({
     optional(Schema.String.annotate({ description: "Why it was paused, such as `5 runs failed in a row`." }))
   ),
   /** Failures before then do not pause it. */
-  failures_since: FieldOnly("row")(optional(time("When counting began."))),
+  failures_since: FieldOnly(["row"])(optional(time("When counting began."))),
   /** What it had and did before belongs to the team before, too. */
-  moved_at: FieldOnly("row")(optional(time("When it came to its team from another one."))),
+  moved_at: FieldOnly(["row"])(optional(time("When it came to its team from another one."))),
   version: generated(
     Schema.Int.annotate({ description: "Another one with each change, but for triggers; also the `ETag`." })
   ),
   /** Of a webhook that shares another one's URL, the hash of a token that nobody has. */
-  token_hash: FieldOnly("row")(Schema.Uint8Array as Schema.Codec<TokenHash>),
+  token_hash: FieldOnly(["row"])(Schema.Uint8Array as Schema.Codec<TokenHash>),
   token_hint: generated(
     optional(
       Schema.String.annotate({
@@ -244,11 +206,9 @@ const record = Struct({
     )
   ),
   /** Like `token_hash`, until `old_token_valid_until`. */
-  old_token_hash: FieldOnly("row")(optional(Schema.Uint8Array as Schema.Codec<TokenHash>)),
+  old_token_hash: FieldOnly(["row"])(optional(Schema.Uint8Array as Schema.Codec<TokenHash>)),
   old_token_hint: generated(
-    optional(
-      Schema.String.annotate({ description: "The end of the token before, if that was left valid for a time." })
-    )
+    optional(Schema.String.annotate({ description: "The end of the token before, if that was left valid for a time." }))
   ),
   old_token_valid_until: generated(optional(time("Until when the token before is accepted."))),
   old_token_used_at: generated(
@@ -257,10 +217,10 @@ const record = Struct({
   old_token_used_from: generated(optional(Schema.String.annotate({ description: "From which address that was." }))),
   created_at: generated(time("When it was created.")),
   updated_at: generated(time("When it was last edited, or given a new token.")),
-  warnings: FieldOnly("json")(
+  warnings: FieldOnly(["json"])(
     optional(Schema.Array(Warning).annotate({ description: "Risks of the webhook's settings." }))
   ),
-  last_triggered_at: FieldOnly("json")(optional(time("When it last accepted a trigger; absent: never.")))
+  last_triggered_at: FieldOnly(["json"])(optional(time("When it last accepted a trigger; absent: never.")))
 })
 
 /** A stored definition. Anyone who knows its token may send its filled-in prompt to its team. */
