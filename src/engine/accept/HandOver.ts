@@ -52,7 +52,7 @@ export class HandOver extends Context.Service<
       const reach = yield* Checkpoints.Checkpoints
       const steps = yield* Steps
       const commitOne = ({ isShared = false, run }: Candidate, isLed: boolean) =>
-        Effect.flatMap(steps.accept([{ run, isLed }], { apart: isShared }), ([answer]) => answer!)
+        Effect.flatMap(steps.accept([{ run, isLed }], { apart: isShared }), ([answer]) => Effect.fromResult(answer!))
 
       const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
         shutdown.hasBegun() ? Effect.fail(stopping) : begin()
@@ -64,8 +64,8 @@ export class HandOver extends Context.Service<
       ): Effect.Effect<Accepted, HandOverRefused | Unavailable> => {
         return run.idempotency === undefined
           ? Effect.fail(error)
-          : Effect.flatMap(steps.repeatOnly(run), (answer) => answer).pipe(
-              Effect.catchTag("BudgetExceeded", "RateLimited", "TooManyQueued", () => Effect.fail(error))
+          : Effect.flatMap(steps.repeatOnly(run), Effect.fromResult).pipe(
+              Effect.catchTag(["BudgetExceeded", "RateLimited", "TooManyQueued"], () => Effect.fail(error))
             )
       }
 
@@ -123,7 +123,7 @@ export class HandOver extends Context.Service<
         return yield* Effect.forEach(candidates, (candidate) => {
           const answer = answerOf.get(candidate)
           const given = answer === undefined ? settled(repeatOnly(candidate.run)) : Effect.succeed(answer)
-          return Effect.map(given, (either) => Result.filterOrFail(either, isSameRequest(candidate.run), keyReused))
+          return Effect.map(given, (result) => Result.filterOrFail(result, isSameRequest(candidate.run), keyReused))
         })
       })
 
@@ -134,10 +134,10 @@ export class HandOver extends Context.Service<
 
 /** A refusal is an answer; `Unavailable` is not. */
 const settled = <A, E>(answer: Effect.Effect<A, E | Unavailable>): Effect.Effect<Result.Result<A, E>, Unavailable> =>
-  Effect.flatMap(Effect.result(answer), (either) =>
-    Result.isFailure(either) && either.failure instanceof Unavailable
-      ? Effect.fail(either.failure)
-      : Effect.succeed(either as Result.Result<A, E>)
+  Effect.flatMap(Effect.result(answer), (result) =>
+    Result.isFailure(result) && result.failure instanceof Unavailable
+      ? Effect.fail(result.failure)
+      : Effect.succeed(result as Result.Result<A, E>)
   )
 
 const keyReused = () => new IdempotencyKeyReused()

@@ -97,13 +97,11 @@ export class Replay extends Context.Service<
       const submit = Submit.make(handOver, yield* Waiting)
       const candidates = yield* ReplayCandidates.make
 
-      type Result = Replayed["result"]
-
       /** Adds to `results`, and returns the runs whose webhook was edited. */
       const replayOnce = (
         runs: ReadonlyArray<WholeRun>,
         request: ReplayRequest,
-        results: Map<RunId, Result>
+        results: Map<RunId, Replayed["result"]>
       ): Effect.Effect<ReadonlyArray<WholeRun>, Unavailable> =>
         Effect.gen(function* () {
           const known = yield* Effect.provideService(webhooksOf(runs), WebhookStore, webhooks)
@@ -123,8 +121,9 @@ export class Replay extends Context.Service<
           for (const [index, { run, candidate }] of open.entries()) {
             const answer = answers[index]!
             if (Result.isSuccess(answer)) {
-              const { right } = answer
-              results.set(run.run_id, Result.succeed(right._tag === "Repeated" ? right.run.run_id : candidate.run.run_id))
+              const { success } = answer
+              const { run_id } = success._tag === "Repeated" ? success.run : candidate.run
+              results.set(run.run_id, Result.succeed(run_id))
             } else {
               const refusal = finalRefusal(run, answer.failure)
               if (refusal === undefined) again.push(run)
@@ -137,9 +136,9 @@ export class Replay extends Context.Service<
       const replaySome = (
         runs: ReadonlyArray<WholeRun>,
         request: ReplayRequest
-      ): Effect.Effect<ReadonlyMap<RunId, Result>, Unavailable> =>
+      ): Effect.Effect<ReadonlyMap<RunId, Replayed["result"]>, Unavailable> =>
         Effect.suspend(() => {
-          const results = new Map<RunId, Result>()
+          const results = new Map<RunId, Replayed["result"]>()
           let left = runs
           return untilNotEdited(
             Effect.map(
@@ -154,7 +153,8 @@ export class Replay extends Context.Service<
 
       const replay = Effect.fn("Replay.replay")(function* (id: RunId, request: ReplayRequest) {
         const runs = yield* history.runsByIds([id])
-        return yield* (yield* replaySome(runs, request)).get(id) ?? new NotFound()
+        const result = (yield* replaySome(runs, request)).get(id) ?? Result.fail(new NotFound())
+        return yield* Effect.fromResult(result)
       })
 
       const replayAndWait = (

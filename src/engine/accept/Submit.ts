@@ -1,4 +1,4 @@
-import { type Context, Effect } from "effect"
+import { Effect } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -16,7 +16,7 @@ export type AcceptedOrEnded =
  * the run alone.
  */
 export const make =
-  ({ accept }: Context.Service.Shape<HandOver>, waiting: Context.Service.Shape<Waiting>) =>
+  ({ accept }: HandOver["Service"], waiting: Waiting["Service"]) =>
   (
     candidate: Candidate,
     { follows = false, onAccepted = Effect.void }: Pick<RunRequest, "follows" | "onAccepted"> = {}

@@ -262,7 +262,7 @@ export class Trigger extends Context.Service<
             ? start
             : Effect.flatMap(
                 inputChecks.cancels(webhook, request.variables),
-                (holds): Effect.Effect<Submitted, Cancels | Effect.Effect.Error<typeof start>> =>
+                (holds): Effect.Effect<Submitted, Cancels | Effect.Error<typeof start>> =>
                   holds ? new Cancels() : start
               )
         const checked = own === undefined ? cancelsOrStarts : Effect.andThen(own, cancelsOrStarts)
@@ -308,7 +308,7 @@ export class Trigger extends Context.Service<
         request: TriggerRequest
       ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> =>
         Effect.flatMap(
-          Input.used(webhook, request.variables),
+          Effect.fromResult(Input.used(webhook, request.variables)),
           (variables): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
             const combines = webhook.coalesce !== undefined && !standsAlone(request) && request.files === undefined
             if (request.wait && combines) return Effect.fail(Coalescing.waitRefused)
@@ -446,7 +446,7 @@ export class Trigger extends Context.Service<
         yield* teams.team(team)
         if (isTooLarge(message)) return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
         const candidate = candidates.ofMessage(team, message, request)
-        return yield* Effect.catchTag(submit(candidate), "Skipped", "WebhookEdited", Effect.die)
+        return yield* Effect.catchTag(submit(candidate), ["Skipped", "WebhookEdited"], Effect.die)
       })
 
       const ownRun = (webhook: WebhookRow, id: RunId) =>

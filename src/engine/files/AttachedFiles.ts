@@ -23,7 +23,7 @@ const mostRedirects = 5
 /** Each may be in memory, twice. Slow hosts of one team hold up no other's. */
 const atOnce = { each: 3, shared: 12 }
 /** After a failure that may pass. */
-const again = Schedule.max(Schedule.spaced("1 second"), Schedule.recurs(2))
+const again = Schedule.upTo(Schedule.spaced("1 second"), { times: 2 })
 
 /** A file's next place. */
 class Redirect extends Data.TaggedClass("Redirect")<{ readonly to: URL }> {}

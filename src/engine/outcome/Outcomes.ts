@@ -1,4 +1,4 @@
-import { Chunk, Context, Effect, Layer, Queue, Schedule } from "effect"
+import { Context, Effect, Layer, Queue, Schedule } from "effect"
 import type { Bus } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -89,11 +89,11 @@ export class Outcomes extends Context.Service<
       yield* feed.listen((changes) => {
         for (const change of changes) {
           if (change._tag !== "RunEnded" || ending.has(change.run_id)) continue
-          if (watchers.has(change.run_id)) endedElsewhere.offerUnsafe(change.run_id)
+          if (watchers.has(change.run_id)) Queue.offerUnsafe(endedElsewhere, change.run_id)
         }
       })
       yield* Queue.takeBetween(endedElsewhere, 1, pollSize).pipe(
-        Effect.flatMap((ids) => read(Chunk.toReadonlyArray(ids))),
+        Effect.flatMap(read),
         Effect.forever,
         Effect.forkScoped
       )

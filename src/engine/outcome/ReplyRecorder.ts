@@ -55,8 +55,8 @@ export class ReplyRecorder extends Context.Service<
 
       const faultsOf = (response: string, { answer_schema: schema, team }: UncheckedAnswer) =>
         Result.match(readAnswer(response), {
-          onLeft: Effect.succeed,
-          onRight: (value) =>
+          onFailure: Effect.succeed,
+          onSuccess: (value) =>
             Effect.catchTag(evaluate("value", { schema, value }, `answers of ${team}`), "TooSlow", () =>
               Effect.succeed<ReadonlyArray<Fault>>([tooSlow])
             )

@@ -9,7 +9,7 @@ import { Shutdown } from "../Shutdown.ts"
 import { Steps } from "../step/Steps.ts"
 import { Outcomes } from "./Outcomes.ts"
 
-type Service = Context.Service.Shape<Waiting>
+type Service = Waiting["Service"]
 
 /** How long a caller waits after its deadline until the timeout is recorded. The work of each second records it otherwise. */
 const recordedWithin = "2 seconds"

@@ -80,7 +80,7 @@ export class ProgressReports extends Context.Service<
         if (isPaced) return
         isPaced = true
         // Reports that arrive together are written together.
-        fork(Effect.asVoid(Effect.andThen(Effect.yieldNow(), writeAll)))
+        fork(Effect.asVoid(Effect.andThen(Effect.yieldNow, writeAll)))
       }
 
       return ProgressReports.of({

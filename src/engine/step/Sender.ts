@@ -30,7 +30,7 @@ const pause = Duration.millis(250)
 /** The queue of a team that is gone is looked for once a second; it may come back. */
 const queuePause = Duration.seconds(1)
 /** A deleted run has no row that says when its leader is done: its leader is asked to stop once a second for this long. */
-const stopDeleted = Schedule.max(Schedule.spaced("1 second"), Schedule.recurs(30))
+const stopDeleted = Schedule.upTo(Schedule.spaced("1 second"), { times: 30 })
 
 /** Runs that are offered to leaders over HTTP in one statement. */
 const mostTogether = 1_000

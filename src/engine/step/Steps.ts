@@ -42,7 +42,7 @@ type Item =
   | ({ readonly _tag: "Release" } & RunEvent)
   | { readonly _tag: "Admit"; readonly teams: ReadonlyArray<TeamName>; readonly found?: FoundLeaders }
 
-type Result = Accepted | EndedRun | undefined
+type Answer = Accepted | EndedRun | undefined
 
 /** In milliseconds: for so long, a team whose leader was found counts as led. */
 const ledFor = 1_000
@@ -135,7 +135,7 @@ export class Steps extends Context.Service<
           if (unasked.length > 0) fork(Effect.ignore({ log: true })(admitLed(unasked)))
         }
 
-        const commit = (items: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<Result>, Unavailable> =>
+        const commit = (items: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<Answer>, Unavailable> =>
           Effect.suspend(() => {
             const { accepting, admitting, ending, releasing } = sorted(items)
             const accepts = accepting.map(({ run }) => run)
@@ -281,7 +281,7 @@ const resultsOf = (
   items: ReadonlyArray<Item>,
   accepted: ReadonlyArray<Accepted>,
   ended: ReadonlyArray<EndedRun>
-): ReadonlyArray<Result> => {
+): ReadonlyArray<Answer> => {
   const [nextAccepted, nextEnded] = [accepted.values(), ended.values()]
   return items.map((item) => {
     switch (item._tag) {

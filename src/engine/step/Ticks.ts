@@ -206,10 +206,9 @@ export class Ticks extends Context.Service<
           return DateTime.toEpochMillis(stop_at) <= now ? sender.stop(run) : Effect.void
         }
         if (isLost) return sendAgain(run)
-        if (sent_at === undefined)
-          return age < resendAfter
-            ? Effect.void
-            : Effect.if(maySendAgain, { onTrue: () => sendAgain(run), onFalse: () => Effect.void })
+        if (sent_at === undefined) {
+          return age < resendAfter ? Effect.void : Effect.asVoid(Effect.when(sendAgain(run), maySendAgain))
+        }
         const isTime = missing.has(run_id) || isLookedFor(age - now + (since ?? now), age)
         const lookIfTime = isTime ? lookFor(run, age) : Effect.void
         if (!leaders.isOverHttp(team)) return lookIfTime

@@ -120,7 +120,7 @@ const engineTasks = Effect.gen(function* () {
           run: Effect.gen(function* () {
             const now = yield* DateTime.now
             const before = DateTime.subtractDuration(now, idle)
-            while ((yield* threads.endIdleThreads(before, now)) > 0) yield* Effect.yieldNow()
+            while ((yield* threads.endIdleThreads(before, now)) > 0) yield* Effect.yieldNow
           })
         }
       ]
