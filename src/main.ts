@@ -61,7 +61,8 @@ const onSignal = (name: Signal): void => {
     setTimeout(() => setImmediate(() => (mayBeSame = false)), sameSignal).unref()
   } else if (!mayBeSame) {
     killGroups()
-    for (const each of signals) process.off(each, onSignal)
+    // Also that of `runMain`.
+    for (const each of signals) process.removeAllListeners(each)
     process.kill(process.pid, name)
   }
 }
@@ -83,7 +84,6 @@ Cli.run(process.argv.slice(2), version, local).pipe(
   Effect.tap((code) => Effect.sync(() => (process.exitCode = code))),
   runMain({
     disableErrorReporting: true,
-    disablePrettyLogger: true,
     // Without a signal the process ends by itself, once its output is written.
     teardown: (_, end) => end(stop.signal === undefined ? 0 : Number(process.exitCode ?? interrupted()))
   })

@@ -34,11 +34,13 @@ const secrets = [...keys, ...LeaderEnvironment.secrets]
 
 const agentOf = ({ agent, command, output, workspace }: LeaderOptions): Effect.Effect<Placed, Failure> =>
   Effect.mapError(
-    placed(workspace, () => {
-      if (Option.isSome(agent)) return presets[agent.value].agent(command)
-      const [program = "", ...args] = command
-      return Result.succeed(Command.agent({ command: program, args, output }))
-    }),
+    Effect.fromResult(
+      placed(workspace, () => {
+        if (Option.isSome(agent)) return presets[agent.value].agent(command)
+        const [program = "", ...args] = command
+        return Result.succeed(Command.agent({ command: program, args, output }))
+      })
+    ),
     didNotStart
   )
 
@@ -70,7 +72,7 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
       Effect.andThen(AgentLeader.checkProgram(agent)),
       Effect.andThen(Option.isSome(user) ? Effect.void : hideFromPrograms(name, secrets, [value])),
       Effect.andThen(connection.lead(leading)),
-      Effect.provide(Layer.merge(Logs.layer(environment), Telemetry.otlp(environment, version)))
+      Effect.provide(Layer.provideMerge(Telemetry.otlp(environment, version), Logs.layer(environment)))
     )
   }).pipe(
     Effect.catchTags({

@@ -70,7 +70,7 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
     const environment = yield* Environment.load
     yield* LocalLeaders.check(environment)
     const drivers = Drivers.choose(environment)
-    const telemetry = Layer.merge(Logs.layer(environment), Telemetry.otlp(environment, version))
+    const telemetry = Layer.provideMerge(Telemetry.otlp(environment, version), Logs.layer(environment))
     return yield* Environment.warnOfMisspelled.pipe(
       Effect.andThen(serveWith(environment, drivers, version, announce)),
       Effect.provide(telemetry)

@@ -75,7 +75,9 @@ const listenForAdmin = (
         Effect.map(Listener.port, (port) => Option.some({ host, port }))
       ).pipe(
         Layer.provide(layer),
-        Layer.mapError(({ code, host, port }) => new CannotListenForAdmin({ code, host, port }))
+        Layer.catch(({ code, host, port }) =>
+          Layer.effect(AdminAddress, new CannotListenForAdmin({ code, host, port }))
+        )
       )
   })
 

@@ -1,7 +1,7 @@
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Clock, Effect, Layer, Option, Redacted, References, Schedule, Tracer } from "effect"
 import { HttpBody, HttpClient } from "effect/http"
-import { OtlpLogger, OtlpMetrics, OtlpResource, OtlpSerialization, OtlpTracer } from "effect/observability"
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpResource, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { v4 } from "uuid"
 import type { Team } from "../domain/Team.ts"
 import { Teams } from "../engine/manage/Teams.ts"
@@ -17,7 +17,7 @@ const toOtlp = (teams: ReadonlyArray<Team>, resource: OtlpResource.Resource, now
       resource,
       scopeMetrics: [
         {
-          scope: { name: OtlpResource.unsafeServiceName(resource) },
+          scope: { name: OtlpResource.serviceNameUnsafe(resource) },
           metrics: TeamGauges.teamGauges.map(({ description, name, valueOf }) => ({
             name,
             description,
@@ -54,49 +54,14 @@ const sendTeamGauges = (options: {
     })
   )
 
-const hex = (digits: number): string =>
-  Array.from({ length: digits }, () => Math.floor(Math.random() * 16).toString(16)).join("")
-
-/** A span that is not collected. Its children are not sampled either. */
-const unsampled = (
-  name: string,
-  parent: Option.Option<Tracer.AnySpan>,
-  context: Tracer.Span["context"],
-  links: ReadonlyArray<Tracer.SpanLink>,
-  startTime: bigint,
-  kind: Tracer.SpanKind
-): Tracer.Span => {
-  const span = {
-    _tag: "Span" as const,
-    name,
-    spanId: hex(16),
-    traceId: Option.isSome(parent) ? parent.value.traceId : hex(32),
-    parent,
-    context,
-    status: { _tag: "Started", startTime } as Tracer.SpanStatus,
-    attributes: new Map<string, unknown>(),
-    links,
-    sampled: false,
-    kind,
-    end: (endTime: bigint, exit: Extract<Tracer.SpanStatus, { _tag: "Ended" }>["exit"]) => {
-      span.status = { _tag: "Ended", startTime, endTime, exit }
-    },
-    attribute: () => {},
-    event: () => {},
-    addLinks: () => {}
-  }
-  return span
-}
-
-/** A tracer without spans that the caller does not sample, and without the server's own background work. */
+/** Collects no spans that the caller does not sample, and none of the server's own background work. */
 const sampling = (tracer: Tracer.Tracer): Tracer.Tracer =>
   Tracer.make({
-    context: (execution, fiber) => tracer.context(execution, fiber),
-    span: (name, parent, context, links, startTime, kind, options) => {
-      const isSampled = Option.isSome(parent) ? parent.value.sampled : kind !== "internal" && kind !== "client"
-      return isSampled
-        ? tracer.span(name, parent, context, links, startTime, kind, options)
-        : unsampled(name, parent, context, links, startTime, kind)
+    ...tracer,
+    span: (options) => {
+      const { kind, parent } = options
+      const sampled = Option.isSome(parent) ? parent.value.sampled : kind !== "internal" && kind !== "client"
+      return tracer.span({ ...options, sampled })
     }
   })
 
@@ -121,14 +86,14 @@ const collector = ({ otlpEndpoint, otlpHeaders, otlpServiceName }: Settings, ver
 export const otlp = (settings: Settings, version: string): Layer.Layer<never> =>
   Option.match(collector(settings, version), {
     onNone: () => Layer.succeed(References.TracerEnabled, false),
-    onSome: (to) => {
-      const tracer = Effect.map(OtlpTracer.make(to("/v1/traces")), (tracer) => Layer.succeed(Tracer.Tracer, sampling(tracer)))
-      return Layer.mergeAll(
+    onSome: (to) =>
+      Layer.mergeAll(
         OtlpLogger.layer(to("/v1/logs")),
         OtlpMetrics.layer(to("/v1/metrics")),
-        Layer.unwrap(tracer)
-      ).pipe(Layer.provide(OtlpSerialization.layerJson), Layer.provide(NodeHttpClient.layer))
-    }
+        Layer.effect(Tracer.Tracer, Effect.map(OtlpTracer.make(to("/v1/traces")), sampling))
+      ).pipe(
+        Layer.provide(Layer.mergeAll(OtlpExporter.layerFlusher, OtlpSerialization.layerJson, NodeHttpClient.layerNodeHttp))
+      )
   })
 
 /** Sends the metrics of teams to the same collector. */
@@ -138,7 +103,7 @@ export const teamGauges = (settings: Settings, version: string): Layer.Layer<nev
     onSome: (to) => {
       const { resource, ...options } = to("/v1/metrics")
       return sendTeamGauges({ ...options, resource: OtlpResource.make(resource) }).pipe(
-        Layer.provide(NodeHttpClient.layer)
+        Layer.provide(NodeHttpClient.layerNodeHttp)
       )
     }
   })

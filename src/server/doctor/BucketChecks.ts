@@ -58,6 +58,6 @@ export const examineBucket = (settings: S3.S3Settings): Effect.Effect<Examined> 
       const { checks } = passed(names, [settings.url])
       return { checks: Exit.isSuccess(again) ? checks : [...checks, check("bucket listed", "warning", mayList)] }
     }),
-    Effect.merge
+    Effect.catch(Effect.succeed)
   )
 }

@@ -164,5 +164,5 @@ export const examineDatabase = (url: Redacted.Redacted): Effect.Effect<Examined>
         )
       }),
     catch: (error) => refused(error, place)
-  }).pipe(Effect.merge)
+  }).pipe(Effect.catch(Effect.succeed))
 }

@@ -74,7 +74,7 @@ const checksOf = (agent: Agent): Effect.Effect<ReadonlyArray<Check>> =>
 const examineAgent = (name: AgentName, words: ReadonlyArray<string>): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const preset = presets[name]
-    const { agent, workspace } = yield* Effect.mapError(placed(words, preset.agent), (detail) => usage(detail))
+    const { agent, workspace } = yield* Effect.mapError(Effect.fromResult(placed(words, preset.agent)), (detail) => usage(detail))
     const place: Examined = Option.isSome(workspace) ? yield* examineWorkspace(workspace.value) : { checks: [] }
     const checks = yield* checksOf(agent)
     const isReady = checks.every(({ result }) => result === "yes")

@@ -1,5 +1,5 @@
 /** The server's settings, one line each. `docs/reference/settings.md` explains every variable. */
-import { Duration, Effect, Option, Schema } from "effect"
+import { Duration, Effect, Option, Schema, SchemaTransformation } from "effect"
 import { type Allowed, parseAllowed } from "../../engine/delivery/AddressPolicy.ts"
 import * as SettingsConfig from "../../engine/SettingsConfig.ts"
 import { keyText, parseKey, type SecretKey } from "../../engine/verify/SecretKeys.ts"
@@ -29,7 +29,7 @@ import * as OidcEnvironment from "./OidcEnvironment.ts"
 
 const adminKeyFormat = {
   accepts: "takes at least 16 characters: ASCII letters, digits and punctuation, no spaces",
-  schema: Schema.String.pipe(Schema.check(Schema.isPattern(/^[\x21-\x7e]{16,}$/)))
+  schema: Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{16,}$/))
 }
 
 /** Hosts, addresses and networks that destinations may have besides public addresses. */
@@ -40,13 +40,20 @@ const allowedDestinations: Format<Allowed> = {
   )
 }
 
+/** Parts separated by commas. */
+const list = Schema.String.pipe(
+  Schema.decodeTo(
+    Schema.Array(Schema.String),
+    SchemaTransformation.transform({
+      decode: (text: string): ReadonlyArray<string> => text.split(",").map((part) => part.trim()),
+      encode: (parts: ReadonlyArray<string>) => parts.join()
+    })
+  )
+)
+
 const networks: Format<ReadonlyArray<string>> = {
   accepts: "takes addresses and networks such as `10.0.0.0/8, fd00::/8, 127.0.0.1`",
-  schema: Schema.transform(Schema.String, Schema.Array(Schema.String), {
-    strict: true,
-    decode: (text) => text.split(",").map((part) => part.trim()),
-    encode: (networks) => networks.join()
-  }).pipe(Schema.check(Schema.makeFilter((texts) => Option.isSome(parseNetworks(texts)))))
+  schema: list.check(Schema.makeFilter((texts) => Option.isSome(parseNetworks(texts))))
 }
 
 const isOrigin = (text: string): boolean =>
@@ -54,11 +61,7 @@ const isOrigin = (text: string): boolean =>
 
 const origins: Format<ReadonlyArray<string>> = {
   accepts: "takes origins such as `https://inspector.example.com, http://localhost:6274`, without a path or `*`",
-  schema: Schema.transform(Schema.String, Schema.Array(Schema.String), {
-    strict: true,
-    decode: (text) => text.split(",").map((part) => part.trim()),
-    encode: (origins) => origins.join()
-  }).pipe(Schema.check(Schema.makeFilter((texts) => texts.every(isOrigin))))
+  schema: list.check(Schema.makeFilter((texts) => texts.every(isOrigin)))
 }
 
 /** The first key encrypts webhooks' secrets. Any key can decrypt them. */

@@ -1,4 +1,3 @@
-import { ExecutionStrategy } from "effect"
 import { DateTime, Effect, Exit, Layer, Option, Scope } from "effect"
 import type { LeaderBus } from "../../bus/Bus.ts"
 import { TeamName } from "../../domain/Team.ts"
@@ -38,7 +37,7 @@ export const leader: Layer.Layer<never, never, LeaderBus | LeaderKeyStore | Team
     const { count } = yield* TeamLeaders
     const hasOther = Effect.map(count(demo), (leaders) => leaders > 1)
     const untilReplaced = Effect.repeat(Effect.delay(hasOther, interval), { until: (hasOther) => hasOther })
-    const leading = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
+    const leading = yield* Scope.fork(yield* Effect.scope)
     yield* Scope.provide(echo, leading)
     yield* Effect.forkScoped(Effect.andThen(untilReplaced, Scope.close(leading, Exit.void)))
   })

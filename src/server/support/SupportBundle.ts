@@ -1,7 +1,7 @@
 /** Collects what somebody needs who helps with a problem, without secrets and without texts of callers and agents. */
 import { writeFile } from "node:fs/promises"
 import { arch, cpus, freemem, loadavg, release, totalmem } from "node:os"
-import { Effect, Option, type Redacted } from "effect"
+import { Effect, Option, type Redacted, Result } from "effect"
 import { createTarGzip } from "nanotar"
 import pg from "pg"
 import { exitCodes, Failure } from "../../cli/Failure.ts"
@@ -158,15 +158,15 @@ const scrubber = (secrets: ReadonlyArray<string>) => {
 const collect = (url: string, version: string): Effect.Effect<Readonly<Record<string, string>>> =>
   Effect.gen(function* () {
     const loaded = yield* Effect.result(Services.settings)
-    const examined = loaded._tag === "Left" ? [] : yield* Services.examine(loaded.right)
+    const examined = Result.isFailure(loaded) ? [] : yield* Services.examine(loaded.success)
     const doctor =
-      loaded._tag === "Left"
-        ? `settings are not valid: ${loaded.left.faults.map(({ name }) => name).join(", ")}`
+      Result.isFailure(loaded)
+        ? `settings are not valid: ${loaded.failure.faults.map(({ name }) => name).join(", ")}`
         : examined
             .flatMap(({ checks }) => checks)
             .map(({ detail = "", result, what }) => `${what}: ${result} ${detail}`.trimEnd())
             .join("\n")
-    const databaseUrl = loaded._tag === "Left" ? Option.none<Redacted.Redacted>() : loaded.right.databaseUrl
+    const databaseUrl = Result.isFailure(loaded) ? Option.none<Redacted.Redacted>() : loaded.success.databaseUrl
     const database = yield* Effect.promise(() =>
       orReason(async () =>
         Option.isNone(databaseUrl)
