@@ -1,5 +1,4 @@
-import { type ConfigError } from "effect"
-import { Context, Layer } from "effect"
+import { type Config, Context, Layer } from "effect"
 import { config, defaults, type SettingsValues } from "./SettingsConfig.ts"
 
 export type { SettingsValues }
@@ -13,5 +12,5 @@ export class Settings extends Context.Service<Settings, SettingsValues>()("webho
     Layer.succeed(Settings, { ...defaults, ...values })
 
   /** Reads the variables of the `ConfigProvider`. Absent ones get their defaults. */
-  static readonly layerConfig: Layer.Layer<Settings, ConfigError.ConfigError> = Layer.effect(Settings, config)
+  static readonly layerConfig: Layer.Layer<Settings, Config.ConfigError> = Layer.effect(Settings, config)
 }

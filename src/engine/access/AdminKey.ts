@@ -59,7 +59,7 @@ const hash = (key: Redacted.Redacted): Uint8Array => createHash("sha256").update
 
 /** A key by its hash. */
 const make = (expected: Uint8Array) =>
-  Effect.map(Effect.cached(Effect.uninterruptible(fingerprintOf(expected))), (fingerprint) => ({
+  Effect.map(Effect.cached(fingerprintOf(expected)), (fingerprint) => ({
     verify: (candidate: Redacted.Redacted) => timingSafeEqual(hash(candidate), expected),
     fingerprint
   }))

@@ -110,7 +110,7 @@ export class ApiKeys extends Context.Service<
         if (key === undefined || Option.isSome(voidBecause(key, yield* DateTime.now))) return
         const now = yield* DateTime.now
         const isRecent = (use: DateTime.Utc | undefined) =>
-          use !== undefined && DateTime.distance(use, now) < Duration.toMillis(useInterval)
+          use !== undefined && Duration.isLessThan(DateTime.distance(use, now), useInterval)
         if (isRecent(key.last_used_at) || isRecent(uses.get(key.id))) return
         uses.set(key.id, now)
         // The key was read, so it works. A later request records its use.

@@ -113,7 +113,8 @@ export class LeaderKeys extends Context.Service<
           const key = isRecent ? remembered.key : yield* read(key_hash)
           if (key === undefined) return Option.none()
           const isUnrecorded =
-            key.last_used_at === undefined || DateTime.distance(key.last_used_at, now) >= Duration.toMillis(useInterval)
+            key.last_used_at === undefined ||
+            Duration.isGreaterThanOrEqualTo(DateTime.distance(key.last_used_at, now), useInterval)
           return Option.some(isUnrecorded ? yield* use(key, key_hash, now) : key)
         })
       })

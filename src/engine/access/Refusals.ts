@@ -32,7 +32,7 @@ export const make = (
       ofOthers = 0
       return Effect.andThen(
         Effect.forEach(rest, ([address, attempts]) => write(attempts, address), { discard: true }),
-        Effect.when(write(others), () => others > 0)
+        others > 0 ? write(others) : Effect.void
       )
     })
     yield* Effect.addFinalizer(() => writeRest)

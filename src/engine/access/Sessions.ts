@@ -177,7 +177,7 @@ export class Sessions extends Context.Service<
 
       /** Records a use, unless one was recorded a moment ago. */
       const use = (row: SessionRow, key: ApiKey | undefined, now: DateTime.Utc) => {
-        if (DateTime.distance(row.last_used_at, now) < Duration.toMillis(useInterval)) return Effect.succeed(row)
+        if (Duration.isLessThan(DateTime.distance(row.last_used_at, now), useInterval)) return Effect.succeed(row)
         const latest = latestEnd(row.created_at, row.person, key)
         // An access token's end does not change.
         const expires_at =

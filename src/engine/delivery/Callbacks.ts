@@ -14,7 +14,7 @@ const leadsOut = /%(25)*(2f|5c|2e)|\/\.\.?(;|%(25)*3b)/i
 
 /**
  * As `URL` writes it: without dots that lead out of a path, and with the host in one form. So a URL begins with an allowed
- * one only if it is below it. Left: why it is no such URL.
+ * one only if it is below it. Failure: why it is no such URL.
  */
 export const normalized = (text: string): Result.Result<string, string> => {
   const url = text.length <= maxUrl && URL.canParse(text) ? new URL(text) : undefined
@@ -33,8 +33,8 @@ export const normalized = (text: string): Result.Result<string, string> => {
 /** Of a URL that allows those below it. With a query, its path is a whole one. */
 export const faultOfAllowed = (url: string): string | undefined =>
   Result.match(normalized(url), {
-    onLeft: (fault) => fault,
-    onRight: (form) => {
+    onFailure: (fault) => fault,
+    onSuccess: (form) => {
       if (form !== url) return `must be written as ${form}`
       return url.endsWith("/") || url.includes("?") ? undefined : "must end with a slash"
     }

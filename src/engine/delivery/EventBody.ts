@@ -127,7 +127,7 @@ export interface Unfillable {
 export const make = Effect.map(LiquidRenderer.make(maxBody), (liquid) => {
   const filled = (text: string, what: string, { id }: Shape, subject: Subject) =>
     liquid.fill(text, scopeOf(subject), id).pipe(
-      Effect.flatMap((parts) => withinLimit(textOf(parts))),
+      Effect.flatMap((parts) => Effect.fromResult(withinLimit(textOf(parts)))),
       Effect.mapError(
         (failure): Unfillable => ({
           reason: `the ${what} could not be filled in: ${reasonOf(failure)}`,
@@ -148,7 +148,9 @@ export const make = Effect.map(LiquidRenderer.make(maxBody), (liquid) => {
     const { body, kind, template = "" } = destination
     if (body === "template") {
       const fill = (text: string) => filled(text, "template", destination, subject)
-      return kind === "chain" ? Effect.flatMap(ChainTemplate.fill(template, fill), withinBody) : fill(template)
+      return kind === "chain"
+        ? Effect.flatMap(ChainTemplate.fill(template, fill), (text) => Effect.fromResult(withinBody(text)))
+        : fill(template)
     }
     switch (kindOf(kind).sends) {
       case "message":

@@ -147,7 +147,7 @@ export class HttpLeaders extends Context.Service<
           }
           // Nobody works on it, so it needs its team and its slots no longer.
           yield* steps.release([run.run_id])
-          return yield* next(asking, Duration.subtract(wait, DateTime.distanceDuration(begun, now)))
+          return yield* next(asking, Duration.subtract(wait, DateTime.distance(begun, now)))
         })
 
       const work = Effect.fnUntraced(function* (work: Work) {

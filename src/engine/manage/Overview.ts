@@ -139,12 +139,10 @@ type Owners = ReadonlyArray<TeamName> | undefined
 /** Readers with the same teams share one read. */
 const sharedByReaders = <A, E>(read: (owners: Owners) => Effect.Effect<A, E>, timeToLive: Duration.Input) => {
   const everything = "*"
-  // Uninterruptible: the reader that began the read may go away.
-  const lookup = (key: string) =>
-    Effect.uninterruptible(read(key === everything ? undefined : (key.split(",") as Array<TeamName>)))
+  const lookup = (key: string) => read(key === everything ? undefined : (key.split(",") as Array<TeamName>))
   return Effect.map(
     Cache.make({ capacity: 64, timeToLive, lookup }),
-    (cache) => (owners: Owners) => cache.get(owners?.toSorted().join() ?? everything)
+    (cache) => (owners: Owners) => Cache.get(cache, owners?.toSorted().join() ?? everything)
   )
 }
 

@@ -54,7 +54,7 @@ export class Threads extends Context.Service<
         const thread = yield* store.continueThread(run_id, yield* DateTime.now)
         const { agent } = yield* history.run(run_id)
         // Its folder stays where the thread has come to.
-        return { ...thread, ...(agent && { agent: Struct.omit(agent, "workspace_ref", "workspace_exact") }) }
+        return { ...thread, ...(agent && { agent: Struct.omit(agent, ["workspace_ref", "workspace_exact"]) }) }
       })
 
       return Threads.of({

@@ -47,5 +47,5 @@ export const tokenFaults = (shown: object, instead: string) => (saved: object) =
 export const validate = <A, I>(schema: Fields<A, I>) => {
   const decoded = decode(schema)
   return (input: unknown): Effect.Effect<A, Invalid> =>
-    Effect.mapError(decoded(input), (faults) => new Invalid({ faults }))
+    Effect.fromResult(Result.mapError(decoded(input), (faults) => new Invalid({ faults })))
 }

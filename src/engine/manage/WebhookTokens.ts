@@ -42,7 +42,7 @@ export const make = Effect.gen(function* () {
     const webhook = yield* replaceToken(id, token, overlap).pipe(
       // After an edit conflict, the old token may be another one.
       Effect.retry({ while: (error) => error._tag === "EditConflict" }),
-      Effect.catchTags({ EditConflict: Effect.die, TeamUnknown: Effect.die })
+      Effect.catchTag("TeamUnknown", Effect.die)
     )
     return { webhook, token }
   })

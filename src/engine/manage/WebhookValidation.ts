@@ -163,7 +163,7 @@ export const make = Effect.gen(function* () {
   ) =>
     Effect.gen(function* () {
       const more = yield* faultsBeyondSchema(input as Fields, before)
-      const faults = [...Result.match(decoded, { onLeft: identity, onRight: shownTokens }), ...more]
+      const faults = [...Result.match(decoded, { onFailure: identity, onSuccess: shownTokens }), ...more]
       if (faults.length > 0) return yield* new Invalid({ faults: faults.slice(0, maxFaults) })
       return Result.getOrThrow(decoded)
     })

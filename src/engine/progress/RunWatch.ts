@@ -194,7 +194,7 @@ export class RunWatch extends Context.Service<
             if (isFinal(found.status)) end(run, found)
             else if (found.started_at !== undefined) run.start(found.started_at)
             run.isHinted = true
-            return Stream.repeatEffectChunkOption(next(run, follower))
+            return Stream.fromIterableEffectRepeat(next(run, follower))
           })
       })
     })

@@ -24,7 +24,7 @@ export type PreviewDraft = (
   sample: Input.Sample
 ) => Effect.Effect<DraftPreview, TemplateInvalid | Unavailable>
 
-export const make: Effect.Effect<PreviewDraft, never, Effect.Effect.Context<typeof Rendering.make>> = Effect.gen(
+export const make: Effect.Effect<PreviewDraft, never, Effect.Services<typeof Rendering.make>> = Effect.gen(
   function* () {
     const renderer = yield* Renderer
     const render = yield* Rendering.make
@@ -36,7 +36,9 @@ export const make: Effect.Effect<PreviewDraft, never, Effect.Effect.Context<type
       const filledIn = Input.ofSample(draft, { ...sample, variables: { ...empty, ...sample.variables } }).pipe(
         Result.flatMap((input) => Input.used({ ...draft, variables: names }, input))
       )
-      const rendered = yield* Effect.result(Effect.flatMap(filledIn, (variables) => render(draft, variables)))
+      const rendered = yield* Effect.result(
+        Effect.flatMap(Effect.fromResult(filledIn), (variables) => render(draft, variables))
+      )
       return { names, ...(places && { places }), rendered }
     })
   }

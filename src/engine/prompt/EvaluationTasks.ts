@@ -131,8 +131,8 @@ export const make = () => {
         const parsed = parse(template)
         if (Result.isFailure(parsed)) return { failure: { _tag: "Failed", isOverBudget: false, ...parsed.failure } }
         return Result.match(Liquid.fill(parsed.success, variables, { limit, budget }), {
-          onLeft: (failure) => ({ failure }),
-          onRight: (parts) => ({ parts })
+          onFailure: (failure) => ({ failure }),
+          onSuccess: (parts) => ({ parts })
         })
       }
     })

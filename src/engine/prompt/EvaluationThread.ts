@@ -19,8 +19,8 @@ const evaluate = ({ input, name }: Question): Pick<Answer, "result" | "output"> 
   return Result.match(
     withinTime(limit, () => run(Json.parse(input), new Budget())),
     {
-      onLeft: ({ _tag }) => ({ result: _tag }),
-      onRight: (output) => ({ result: "done", output })
+      onFailure: ({ _tag }) => ({ result: _tag }),
+      onSuccess: (output) => ({ result: "done", output })
     }
   )
 }

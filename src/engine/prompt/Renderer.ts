@@ -118,7 +118,9 @@ export class Renderer extends Context.Service<
       return Renderer.of({
         placeholders: (template, options) =>
           Effect.mapError(
-            isLiquid(options) ? liquid.names(template) : Result.map(Template.parse(template), Template.names),
+            isLiquid(options)
+              ? liquid.names(template)
+              : Effect.fromResult(Result.map(Template.parse(template), Template.names)),
             (broken) => (broken instanceof Unavailable ? broken : new TemplateInvalid(broken))
           ),
         places: (template, options) =>
@@ -127,8 +129,10 @@ export class Renderer extends Context.Service<
             : Result.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason)).placeholders,
         render: (template, variables, options) =>
           isLiquid(options)
-            ? Effect.flatMap(liquid.fill(template, variables, options?.id), (parts) => finished(parts, options))
-            : Result.flatMap(fillSimple(template, variables), (parts) => finished(parts, options))
+            ? Effect.flatMap(liquid.fill(template, variables, options?.id), (parts) =>
+                Effect.fromResult(finished(parts, options))
+              )
+            : Effect.fromResult(Result.flatMap(fillSimple(template, variables), (parts) => finished(parts, options)))
       })
     })
   )

@@ -32,7 +32,7 @@ export const layer: Layer.Layer<never, never, AuditStore> = Layer.effectDiscard(
   Effect.gen(function* () {
     const store = yield* AuditStore
     yield* ignoreErrors
-    const writeAll = Effect.iterate(1, { while: (events) => events > 0, body: () => store.logAudit(write) })
+    const writeAll = Effect.repeat(store.logAudit(write), { while: (events) => events > 0 })
     const round = Effect.matchEffect(writeAll, {
       onSuccess: () => Effect.sleep(pause),
       onFailure: (error) =>

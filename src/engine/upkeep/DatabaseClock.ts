@@ -25,9 +25,9 @@ const tolerated = 1_000
 const followed = 500
 
 class DatabaseClock implements Clock.Clock {
-  readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   readonly currentTimeMillis = Effect.sync(() => this.currentTimeMillisUnsafe())
   readonly currentTimeNanos: Effect.Effect<bigint>
+  readonly monotonicTimeNanos: Effect.Effect<bigint>
   private readonly own: Clock.Clock
   /** The correction added to the monotonic time. */
   private correction: number
@@ -38,15 +38,20 @@ class DatabaseClock implements Clock.Clock {
   constructor(own: Clock.Clock) {
     this.own = own
     this.currentTimeNanos = own.currentTimeNanos
+    this.monotonicTimeNanos = own.monotonicTimeNanos
     this.correction = this.ownCorrection = own.currentTimeMillisUnsafe() - stopwatch(own)
   }
 
-  unsafeCurrentTimeMillis(): number {
+  currentTimeMillisUnsafe(): number {
     return Math.floor(stopwatch(this.own) + this.correction)
   }
 
-  unsafeCurrentTimeNanos(): bigint {
+  currentTimeNanosUnsafe(): bigint {
     return this.own.currentTimeNanosUnsafe()
+  }
+
+  monotonicTimeNanosUnsafe(): bigint {
+    return this.own.monotonicTimeNanosUnsafe()
   }
 
   sleep(duration: Duration.Duration): Effect.Effect<void> {
@@ -84,7 +89,7 @@ const changed = (millis: number): string =>
  * Sets the clock of everything built on this layer. A test that stops Effect's clock stops this one too, except for
  * corrections from the database.
  */
-export const layer: Layer.Layer<ClockOffset, never, TimeStore> = Layer.unwrap(
+export const layer: Layer.Layer<never, never, TimeStore> = Layer.unwrap(
   Effect.gen(function* () {
     const own = yield* Clock.Clock
     const { databaseTime } = yield* TimeStore
@@ -109,6 +114,6 @@ export const layer: Layer.Layer<ClockOffset, never, TimeStore> = Layer.unwrap(
 
     yield* untilAvailable(compare, { subject: "the start waits for the database" })
     yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignore({ log: true })(compare), interval)))
-    return Layer.merge(Layer.setClock(clock), Layer.succeed(ClockOffset, { millis: () => clock.offset() }))
+    return Layer.merge(Layer.succeed(Clock.Clock, clock), Layer.succeed(ClockOffset, { millis: () => clock.offset() }))
   })
 )

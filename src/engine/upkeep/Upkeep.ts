@@ -1,5 +1,5 @@
 /** Everything that a server does from time to time, and how often. */
-import { Cause, Chunk, DateTime, Duration, Effect, Layer, Option, Schedule, type Scope } from "effect"
+import { Cause, DateTime, Duration, Effect, Layer, Option, Schedule, type Scope } from "effect"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { AlertStore } from "../../repo/alert/AlertStore.ts"
 import { DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
@@ -248,9 +248,9 @@ const repeated = <R>({ alone, every, name, run }: Task<R>, isTicking: () => bool
   Effect.suspend(() => (alone === "tick" && !isTicking() ? Effect.void : run)).pipe(
     // The next run does what this one could not. While the database is out of reach, others say so.
     Effect.catchCause((cause) =>
-      Chunk.isEmpty(Cause.defects(cause))
-        ? Effect.logDebug(`Upkeep failed: ${name}`, cause)
-        : Effect.logError(`Upkeep failed: ${name}`, cause)
+      Cause.hasDies(cause)
+        ? Effect.logError(`Upkeep failed: ${name}`, cause)
+        : Effect.logDebug(`Upkeep failed: ${name}`, cause)
     ),
     Effect.withSpan(`Upkeep: ${name}`),
     Effect.repeat(Schedule.spaced(every))

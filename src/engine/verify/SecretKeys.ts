@@ -12,7 +12,7 @@ export class SecretKeys extends Context.Reference("webhook-trigger/SecretKeys", 
   defaultValue: (): SecretKeysService => ({ all: () => [], first: Effect.succeed(undefined) })
 }) {
   /** The first encrypts, all decrypt. */
-  static readonly layer = (keys: ReadonlyArray<SecretKey>): Layer.Layer<SecretKeys> =>
+  static readonly layer = (keys: ReadonlyArray<SecretKey>): Layer.Layer<never> =>
     Layer.succeed(SecretKeys, { all: () => keys, first: Effect.succeed(keys[0]) })
 }
 

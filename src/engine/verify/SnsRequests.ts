@@ -1,7 +1,6 @@
 /** What this server asks of Amazon SNS: certificates, and the confirmation of subscriptions. */
 import { X509Certificate } from "node:crypto"
-import { Cache } from "effect"
-import { Clock, Context, Duration, Effect, Layer, Semaphore } from "effect"
+import { Cache, Clock, Context, Duration, Effect, Layer, Semaphore } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
@@ -76,7 +75,7 @@ export class SnsRequests extends Context.Service<
           if (before !== undefined && now - before.fetched_at < keptFor) return before.certificate
           const other = searching.get(webhook)
           if (other !== undefined && other !== url) return yield* unavailable("Another certificate is being fetched.")
-          const found = yield* lookUps.get(`${webhook} ${url}`)
+          const found = yield* Cache.get(lookUps, `${webhook} ${url}`)
           known.set(url, { certificate: found, fetched_at: now })
           return found
         })

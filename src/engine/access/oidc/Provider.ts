@@ -328,6 +328,6 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
 export class OidcProvider extends Context.Service<OidcProvider, Option.Option<Provider>>()("webhook-trigger/OidcProvider") {
   static readonly layer: Layer.Layer<OidcProvider> = Layer.effect(
     OidcProvider,
-    Effect.flatMap(Oidc, (settings) => Effect.transposeMapOption(settings, make))
+    Effect.flatMap(Oidc, (settings) => Effect.transposeOption(Option.map(settings, make)))
   )
 }

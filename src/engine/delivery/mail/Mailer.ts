@@ -61,10 +61,9 @@ const make = ({ from, ...place }: MailSettings): MailerService => {
     const raw = yield* compose(email, from)
     const connection = yield* connect(place)
     const envelope = { from: from.address, to: [...email.to], size: raw.length }
-    const sent = yield* Effect.callback<SMTPConnection.SentMessageInfo, NodemailerError>((resume) =>
+    return yield* Effect.callback<SMTPConnection.SentMessageInfo, NodemailerError>((resume) =>
       connection.send(envelope, raw, (error, info) => resume(error ? Effect.fail(error) : Effect.succeed(info!)))
-    ).pipe(Effect.result)
-    return sent._tag === "Left" ? yield* refused(sent.left) : yield* accepted(sent.right)
+    ).pipe(Effect.matchEffect({ onFailure: refused, onSuccess: accepted }))
   }, Effect.scoped)
   const scrubbed = (email: Email) =>
     Effect.mapBoth(send(email), {
