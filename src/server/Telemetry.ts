@@ -55,15 +55,14 @@ const sendTeamGauges = (options: {
   )
 
 /** Collects no spans that the caller does not sample, and none of the server's own background work. */
-const sampling = (tracer: Tracer.Tracer): Tracer.Tracer =>
-  Tracer.make({
-    ...tracer,
-    span: (options) => {
-      const { kind, parent } = options
-      const sampled = Option.isSome(parent) ? parent.value.sampled : kind !== "internal" && kind !== "client"
-      return tracer.span({ ...options, sampled })
-    }
-  })
+const sampling = (tracer: Tracer.Tracer): Tracer.Tracer => ({
+  ...tracer,
+  span: (options) => {
+    const { kind, parent } = options
+    const sampled = Option.isSome(parent) ? parent.value.sampled : kind !== "internal" && kind !== "client"
+    return tracer.span({ ...options, sampled })
+  }
+})
 
 type Settings = Pick<LeaderEnvironment, "otlpEndpoint" | "otlpHeaders" | "otlpServiceName">
 
