@@ -49,7 +49,7 @@ const sendTeamGauges = (options: {
       const send = Effect.gen(function* () {
         const body = toOtlp(yield* teams.list, options.resource, yield* Clock.currentTimeNanos)
         yield* client.post(options.url, { headers: options.headers, body: HttpBody.jsonUnsafe(body) })
-      }).pipe(Effect.scoped, Effect.timeout(interval), Effect.withTracerEnabled(false), Effect.ignore({ log: true }))
+      }).pipe(Effect.scoped, Effect.timeout(interval), Effect.withTracerEnabled(false), Effect.ignoreCause({ log: "Debug" }))
       yield* Effect.forkScoped(Effect.repeat(send, Schedule.spaced(interval)))
     })
   )

@@ -61,7 +61,7 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
     const send = (due: DueDelivery) =>
       attempt(due).pipe(
         Effect.flatMap((result) => untilAvailable(record([result]))),
-        Effect.ignore({ log: true }),
+        Effect.ignoreCause({ log: "Debug" }),
         Effect.ensuring(Effect.sync(() => finish(due)))
       )
 
@@ -118,7 +118,7 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
       if (changes.some(({ _tag }) => _tag === "DeliveryDue")) Queue.offerUnsafe(wake, undefined)
     })
     yield* sendDue.pipe(
-      Effect.ignore({ log: true }),
+      Effect.ignoreCause({ log: "Debug" }),
       Effect.andThen(Effect.timeoutOption(Queue.take(wake), pollInterval)),
       Effect.forever,
       Effect.forkScoped

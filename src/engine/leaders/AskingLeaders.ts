@@ -58,7 +58,7 @@ export const make: Effect.Effect<
           if (taken !== undefined) asking[index]!.answer(Effect.succeedSome(taken))
         }
       }),
-      Effect.ignore({ log: true })
+      Effect.ignoreCause({ log: "Debug" })
     )
 
   yield* feed.listen((changes) => {

@@ -50,7 +50,7 @@ export class TeamLeaders extends Context.Service<
       const read = Effect.gen(function* () {
         overHttp = new Set(yield* store.ledTeams(yield* DateTime.now))
         grace.read()
-      }).pipe(Effect.ignore({ log: true }))
+      }).pipe(Effect.ignoreCause({ log: "Debug" }))
 
       const changed = yield* Latch.make()
       yield* feed.listen((changes) => {

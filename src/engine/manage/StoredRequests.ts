@@ -190,8 +190,8 @@ export class StoredRequests extends Context.Service<
 
       const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, storedFor))
 
-      yield* Effect.addFinalizer(() => Effect.ignore({ log: true })(write))
-      yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignore({ log: true })(write), writeEvery)))
+      yield* Effect.addFinalizer(() => Effect.ignoreCause({ log: "Debug" })(write))
+      yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignoreCause({ log: "Debug" })(write), writeEvery)))
       yield* Effect.forkScoped(
         Effect.forever(Effect.delay(Effect.ignore(Effect.flatMap(dayAgo, store.forgetRequests)), forgetEvery))
       )

@@ -59,14 +59,14 @@ export class Teams extends Context.Service<
 
       const resume = Effect.fn("Teams.resume")(function* (team: TeamName) {
         const resumed = yield* store.resumeTeam(team, yield* DateTime.now, yield* Audit.draft("team.resumed"))
-        yield* Effect.ignore({ log: true })(steps.admit([team]))
+        yield* Effect.ignoreCause({ log: "Debug" })(steps.admit([team]))
         return yield* withState(resumed)
       })
 
       const release = Effect.fn("Teams.release")(function* (team: TeamName) {
         const released = yield* store.releaseTeam(team, yield* DateTime.now, yield* Audit.draft("team.released"))
-        yield* Effect.ignore({ log: true })(steps.admit([team]))
-        yield* Effect.forEach(released, (run_id) => Effect.ignore({ log: true })(bus.cancel(team, run_id)), { discard: true })
+        yield* Effect.ignoreCause({ log: "Debug" })(steps.admit([team]))
+        yield* Effect.forEach(released, (run_id) => Effect.ignoreCause({ log: "Debug" })(bus.cancel(team, run_id)), { discard: true })
         return { released }
       })
 

@@ -241,7 +241,7 @@ export class Webhooks extends Context.Service<
         const last = new Map([...unfinished.toReversed(), ...out].map((run) => [run.team, run]))
         if (last.size === 0) return
         sender.deleted([...last.values()])
-        yield* Effect.ignore({ log: true })(steps.admit([...last.keys()]))
+        yield* Effect.ignoreCause({ log: "Debug" })(steps.admit([...last.keys()]))
       })
 
       return Webhooks.of({

@@ -82,7 +82,7 @@ export class Outcomes extends Context.Service<
         const found = yield* runs.ended(ids)
         for (const run of found.runs) notify(run.run_id, run)
         deleted(found.deleted)
-      }, Effect.ignore({ log: true }))
+      }, Effect.ignoreCause({ log: "Debug" }))
 
       // Notifications report the ends of other replicas; the poll finds those that a broken connection lost.
       const endedElsewhere = yield* Queue.unbounded<RunId>()

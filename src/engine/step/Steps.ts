@@ -132,7 +132,7 @@ export class Steps extends Context.Service<
         const admitted = ({ admitted, needLeader }: StepResult) => {
           listener.admitted(admitted)
           const unasked = needLeader.filter((team) => !asking.has(team))
-          if (unasked.length > 0) fork(Effect.ignore({ log: true })(admitLed(unasked)))
+          if (unasked.length > 0) fork(Effect.ignoreCause({ log: "Debug" })(admitLed(unasked)))
         }
 
         const commit = (items: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<Answer>, Unavailable> =>

@@ -129,7 +129,7 @@ export class Ticks extends Context.Service<
       /** Prompts may take long to make, and hold up nothing else. */
       const closeWindows = Effect.gen(function* () {
         if (!(yield* lanes.closeWindows(yield* DateTime.now))) return
-        yield* FiberHandle.run(prompts, Effect.ignore({ log: true })(makePrompts), { onlyIfMissing: true })
+        yield* FiberHandle.run(prompts, Effect.ignoreCause({ log: "Debug" })(makePrompts), { onlyIfMissing: true })
       })
 
       const wake = Effect.gen(function* () {
@@ -249,7 +249,7 @@ export class Ticks extends Context.Service<
           yield* Effect.logWarning("Everything in flight is sent again, as RESEND_RUNNING says")
         }
         for (const step of [undoStuck, expire, closeWindows, wake, admit, lookAtAll]) {
-          yield* Effect.ignore({ log: true })(Effect.tapError(step, () => noticeOutage))
+          yield* Effect.ignoreCause({ log: "Debug" })(Effect.tapError(step, () => noticeOutage))
         }
       })
 

@@ -41,7 +41,7 @@ export const layer: Layer.Layer<never, never, AuditStore> = Layer.effectDiscard(
         )
     })
     // The last events before a stop.
-    yield* Effect.addFinalizer(() => Effect.ignore({ log: true })(writeAll))
+    yield* Effect.addFinalizer(() => Effect.ignoreCause({ log: "Debug" })(writeAll))
     yield* Effect.forkScoped(Effect.forever(round))
   })
 )

@@ -113,7 +113,7 @@ export const layer: Layer.Layer<never, never, TimeStore> = Layer.unwrap(
     }).pipe(Effect.provideService(Clock.Clock, clock))
 
     yield* untilAvailable(compare, { subject: "the start waits for the database" })
-    yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignore({ log: true })(compare), interval)))
+    yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignoreCause({ log: "Debug" })(compare), interval)))
     return Layer.merge(Layer.succeed(Clock.Clock, clock), Layer.succeed(ClockOffset, { millis: () => clock.offset() }))
   })
 )

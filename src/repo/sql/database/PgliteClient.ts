@@ -177,7 +177,7 @@ export const layer = (
       // The folder is this process's alone, so it need not wait for another server's tick.
       yield* Effect.orDie(client`update webhook_trigger.ticks set ticked_at = '-infinity'`)
       yield* client`vacuum (analyze) webhook_trigger.runs`.pipe(
-        Effect.ignore({ log: true }),
+        Effect.ignoreCause({ log: "Debug" }),
         Effect.repeat(Schedule.spaced(vacuumEvery)),
         Effect.forkScoped
       )
