@@ -1,7 +1,6 @@
 /** Counts the work of a run instead of its time: the same on every machine. */
 import { createRequire } from "node:module"
-import { Supervisor } from "effect"
-import { Context, Effect, type Exit, type Fiber, Layer, type Option, Scheduler } from "effect"
+import { Context, Effect, type Fiber, Layer, Metric, Scheduler } from "effect"
 import pg from "pg"
 import { vi } from "vitest"
 
@@ -36,24 +35,10 @@ export const perUnit = (counts: Counts, units: number): Counts => combine(counts
 /** Called before each step, whether the fiber should yield. */
 class CountingScheduler extends Scheduler.MixedScheduler {
   operations = 0
-  override shouldYield(fiber: Fiber.Fiber<unknown, unknown>): number | false {
+  override shouldYield(fiber: Fiber.Fiber<unknown, unknown>): boolean {
     this.operations++
     return super.shouldYield(fiber)
   }
-}
-
-class CountingSupervisor extends Supervisor.AbstractSupervisor<void> {
-  fibers = 0
-  override readonly value = Effect.void
-  override onStart<A, E, R>(
-    _context: Context.Context<R>,
-    _effect: Effect.Effect<A, E, R>,
-    _parent: Option.Option<Fiber.Fiber<any, any>>,
-    _fiber: Fiber.Fiber<A, E>
-  ): void {
-    this.fibers++
-  }
-  override onEnd<A, E>(_exit: Exit.Exit<A, E>, _fiber: Fiber.Fiber<A, E>): void {}
 }
 
 /** amqplib does not export the class whose methods are counted. */
@@ -63,8 +48,9 @@ export class Counters extends Context.Service<Counters, { readonly read: () => C
   /** Counts the work of the layers that this one is provided to, and of everything that they start. */
   static readonly layer = Layer.unwrap(
     Effect.gen(function* () {
-      const scheduler = new CountingScheduler(2048)
-      const supervisor = new CountingSupervisor()
+      const scheduler = new CountingScheduler()
+      let fibers = 0
+      const countFibers = { recordFiberStart: () => void fibers++, recordFiberEnd: () => {} }
       const statements = vi.spyOn(pg.Client.prototype, "query")
       const prompts = vi.spyOn(Channel.prototype, "publish")
       const questions = vi.spyOn(Channel.prototype, "checkQueue")
@@ -75,13 +61,15 @@ export class Counters extends Context.Service<Counters, { readonly read: () => C
       const ofServer = ([exchange]: ReadonlyArray<unknown>) => exchange !== "webhook.replies"
       const read = (): Counts => ({
         operations: scheduler.operations,
-        fibers: supervisor.fibers,
+        fibers,
         statements: statements.mock.calls.length,
         prompts: prompts.mock.calls.filter(ofServer).length,
         questions: questions.mock.calls.length
       })
-      return Layer.succeed(Counters, { read }).pipe(
-        Layer.provideMerge(Layer.merge(Layer.setScheduler(scheduler), Supervisor.addSupervisor(supervisor)))
+      return Layer.mergeAll(
+        Layer.succeed(Counters, { read }),
+        Layer.succeed(Scheduler.Scheduler, scheduler),
+        Layer.succeed(Metric.FiberRuntimeMetrics, countFibers)
       )
     })
   )

@@ -24,21 +24,22 @@ const serve = Effect.gen(function* () {
   }
   const environment = yield* Effect.provideService(
     Environment.load,
-    ConfigProvider.ConfigProvider, ConfigProvider.fromMap(new Map(Object.entries(variables)))
+    ConfigProvider.ConfigProvider,
+    ConfigProvider.fromEnv({ env: variables })
   )
   const server = Server.layer(environment, Drivers.choose(environment), "test")
   const context = yield* Layer.build(
     server.pipe(
-      Layer.provide(Layer.merge(Layer.succeed(References.TracerEnabled, false), Logger.remove(Logger.defaultLogger))),
+      Layer.provide(Layer.merge(Layer.succeed(References.TracerEnabled, false), Logger.layer([]))),
       Layer.provideMerge(Counters.layer)
     )
   )
   const { address } = Context.get(context, HttpServer.HttpServer)
-  const port = address._tag === "TcpAddress" ? address.port : 0
+  const port = "port" in address ? address.port : 0
   return { port, amqpUrl: variables.AMQP_URL, read: Context.get(context, Counters).read }
 })
 
-type Served = Effect.Effect.Success<typeof serve>
+type Served = Effect.Success<typeof serve>
 
 /** Requests without Effect, whose steps would be counted. */
 const client = ({ port }: Served) => {

@@ -13,7 +13,7 @@ const board = (turns: ReturnType<typeof makeFairTurns>) => {
         Deferred.await(gate)
       )
       const fiber = yield* Effect.forkChild(turns.inTurn(name[0]!)(work))
-      yield* Effect.yieldNow()
+      yield* Effect.yieldNow
       return {
         finish: Effect.andThen(Deferred.succeed(gate, undefined), Fiber.await(fiber)),
         interrupt: Fiber.interrupt(fiber)

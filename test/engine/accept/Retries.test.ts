@@ -1,6 +1,5 @@
 import { expect, it } from "@effect/vitest"
 import { DateTime, Effect, Exit, Layer, Logger, Scope } from "effect"
-import { ExecutionStrategy } from "effect"
 import { LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
@@ -39,7 +38,7 @@ const flaky = (team: TeamName, failures: number) =>
 const failing = (failures: number, retries: { readonly max_retries: number; readonly backoff_seconds: number }) =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
-    const leader = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
+    const leader = yield* Scope.fork(yield* Effect.scope, "sequential")
     const seen = yield* Scope.provide(flaky(team, failures), leader)
     const webhook = yield* makeWebhook(team)
     yield* edit(webhook.id, { retries })
@@ -134,10 +133,7 @@ it.effect("a budget of cost that does not count unknown costs is warned about", 
   }).pipe(
     Effect.provide(engineInMemory()),
     Effect.provide(
-      Logger.replace(
-        Logger.defaultLogger,
-        Logger.make(({ logLevel, message }) => logLevel.label === "WARN" && lines.push(String(message)))
-      )
+      Logger.layer([Logger.make(({ logLevel, message }) => logLevel === "Warn" && lines.push(String(message)))])
     )
   )
 })

@@ -12,7 +12,7 @@ it.effect("returns the same run to a repeat, once it has ended and while it is o
     const first = yield* Effect.forkChild(webhook.ask("work", { key: "key" }))
     yield* leader.next
     const second = yield* Effect.forkChild(webhook.ask("work", { key: "key" }))
-    yield* Effect.yieldNow()
+    yield* Effect.yieldNow
     yield* leader.answer("done")
     const run = yield* Fiber.join(first)
     expect(yield* Fiber.join(second)).toEqual(run)

@@ -16,7 +16,7 @@ interface NotAnswered {
 /** The ports in memory, with a database that does not answer the first acceptance. */
 const silentOnce = ({ commits, maxConcurrent = 1, mayCommit }: NotAnswered) => {
   let silent = true
-  const rows = Layer.map(layerRepo, (context) => {
+  const rows = Layer.flatMap(layerRepo, (context) => {
     const store = Context.get(context, RunStore)
     const lost = new Unavailable({ what: "database", detail: "no answer" })
     const step: typeof store.step = (input, options) => {
@@ -28,7 +28,7 @@ const silentOnce = ({ commits, maxConcurrent = 1, mayCommit }: NotAnswered) => {
       }
       return Effect.andThen(commits ? committed : Effect.void, lost)
     }
-    return Context.add(context, RunStore, { ...store, step })
+    return Layer.succeedContext(Context.add(context, RunStore, { ...store, step }))
   })
   return engine({ maxConcurrent }).pipe(Layer.provideMerge(Layer.merge(rows, BusMemory.layer)))
 }

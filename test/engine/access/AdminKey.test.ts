@@ -14,7 +14,7 @@ const starts = (count: number) =>
     return yield* Effect.replicateEffect(begin, count)
   })
 
-type Key = Effect.Effect.Success<ReturnType<typeof starts>>[number]
+type Key = Effect.Success<ReturnType<typeof starts>>[number]
 
 /** The keys that a start shows. */
 const claimed = ({ claim }: Key) =>

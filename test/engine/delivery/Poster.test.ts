@@ -47,7 +47,7 @@ test(
         Effect.sync(() => received.length > n)
       )
       yield* TestClock.adjust("14999 millis")
-      expect(sent.pollUnsafe()).toBeNull()
+      expect(sent.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust("1 millis")
       expect((yield* Fiber.join(sent)).reason).toBe("no answer within 15s")
     }

@@ -44,7 +44,7 @@ const join = <E>(fiber: Fiber.Fiber<Option.Option<GivenPrompt>, E>) =>
     return { ...prompt, redelivered }
   })
 
-type Taken = Effect.Effect.Success<ReturnType<typeof join>>
+type Taken = Effect.Success<ReturnType<typeof join>>
 
 const next = (asking: KeyedLeader) => Effect.flatMap(asks(asking), join)
 
@@ -76,7 +76,7 @@ const seconds = (count: number, each: Effect.Effect<unknown, unknown, HttpLeader
   return secondsUntil(Effect.as(each, false).pipe(Effect.map(() => --left === 0)))
 }
 
-const isDone = (fiber: Fiber.Fiber<unknown, unknown>) => Effect.map(Effect.sync(() => fiber.pollUnsafe()), Option.isSome)
+const isDone = (fiber: Fiber.Fiber<unknown, unknown>) => Effect.sync(() => fiber.pollUnsafe() !== undefined)
 
 /** A team whose leader waits for a prompt. */
 const ledTeam = Effect.gen(function* () {

@@ -47,12 +47,12 @@ it.effect("a leader that starts a run that is over is told to stop", () =>
       Effect.provide(
         Layer.mock(RunStore, { started: () => Effect.succeed([{ run_id: over, team: TeamName.make("deploy") }]) })
       ),
-      Effect.provide(Layer.mock(Bus, { durable: true, cancel: (team, id) => Effect.asVoid(told.offer([team, id])) }))
+      Effect.provide(Layer.mock(Bus, { durable: true, cancel: (team, id) => Effect.asVoid(Queue.offer(told, [team, id])) }))
     )
     const started_at = yield* DateTime.now
     for (const id of [live, over]) recorder.add(id, { started_at })
     yield* advance("1 second")
-    expect(yield* told.take).toEqual(["deploy", over])
-    expect(yield* told.size).toBe(0)
+    expect(yield* Queue.take(told)).toEqual(["deploy", over])
+    expect(yield* Queue.size(told)).toBe(0)
   })
 )

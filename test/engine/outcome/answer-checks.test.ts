@@ -77,7 +77,7 @@ const recording = Effect.gen(function* () {
   return { answer, ended, handle, state, untilEnded, waiting }
 })
 
-const test = (name: string, body: Effect.Effect<void, unknown, Effect.Effect.Context<typeof recording>>) =>
+const test = (name: string, body: Effect.Effect<void, unknown, Effect.Services<typeof recording>>) =>
   it.live(name, () => body.pipe(Effect.provide(BusMemory.layer), Effect.provideService(References.MinimumLogLevel, "None")))
 
 test(

@@ -65,7 +65,7 @@ describe("work ends", () => {
       yield* until(Effect.andThen(advance("1 second"), Deferred.isDone(interrupted)))
       yield* until(Effect.map(statusOf(next), (status) => status === "success"))
       expect(yield* statusOf(endless)).toBe("timeout")
-    }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })), Effect.provide(Logger.remove(Logger.defaultLogger)))
+    }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })), Effect.provide(Logger.layer([])))
   )
 
   it.effect("the agent of a caller who has stopped waiting goes on, but not for longer than it may work", () =>
@@ -125,7 +125,7 @@ describe("work ends", () => {
     Effect.gen(function* () {
       const warnings: Array<unknown> = []
       const logger = Logger.make(({ logLevel, message }) => {
-        if (logLevel.label === "WARN") warnings.push(message)
+        if (logLevel === "Warn") warnings.push(message)
       })
       yield* Effect.gen(function* () {
         const team = yield* makeTeam("deploy")
@@ -143,14 +143,14 @@ describe("work ends", () => {
         yield* leader.answer("after all")
         yield* until(Effect.map(runOf(id), ({ unconfirmed }) => unconfirmed === undefined))
         expect((yield* runOf(id)).conversation.response).toBe("after all")
-      }).pipe(Effect.provide(engineInMemory()), Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
+      }).pipe(Effect.provide(engineInMemory()), Effect.provide(Logger.layer([logger])))
     })
   )
 
   it.effect("a server that takes over holds the slot, and tells the leader to stop when its time has come", () =>
     Effect.gen(function* () {
-      const durable = Layer.map(BusMemory.layer, (context) =>
-        Context.add(context, Bus, { ...Context.get(context, Bus), durable: true })
+      const durable = Layer.flatMap(BusMemory.layer, (context) =>
+        Layer.succeedContext(Context.add(context, Bus, { ...Context.get(context, Bus), durable: true }))
       )
       const kept = yield* Layer.build(Layer.merge(layerRepo, durable))
       const start = (scope: Scope.Scope) =>

@@ -33,10 +33,10 @@ it.effect("answers timeout at the deadline, keeps the late answer, and then free
 
 it.effect("answers two seconds after the deadline at the latest, while the database hangs", () => {
   let hangs = false
-  const hanging = Layer.map(layerRepo, (context) => {
+  const hanging = Layer.flatMap(layerRepo, (context) => {
     const store = Context.get(context, RunStore)
     const step: typeof store.step = (...args) => Effect.suspend(() => (hangs ? Effect.never : store.step(...args)))
-    return Context.add(context, RunStore, { ...store, step })
+    return Layer.succeedContext(Context.add(context, RunStore, { ...store, step }))
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -90,10 +90,10 @@ it.effect("counts a fire-and-forget run's timeout from the leader's start", () =
 
 it.effect("lets nothing expire while the broker takes no messages, and leaders cannot send their answers", () => {
   let isFull = true
-  const bus = Layer.map(BusMemory.layer, (context) => {
+  const bus = Layer.flatMap(BusMemory.layer, (context) => {
     const open = Context.get(context, Bus)
     const blocked = new Unavailable({ what: "broker", detail: "no memory left" })
-    return Context.add(context, Bus, { ...open, ping: Effect.suspend(() => (isFull ? blocked : open.ping)) })
+    return Layer.succeedContext(Context.add(context, Bus, { ...open, ping: Effect.suspend(() => (isFull ? blocked : open.ping)) }))
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -112,12 +112,12 @@ it.effect("lets nothing expire while the broker takes no messages, and leaders c
 
 it.effect("lets nothing expire just after a time without the database, in which no answer was recorded", () => {
   let isAway = false
-  const repo = Layer.map(layerRepo, (context) => {
+  const repo = Layer.flatMap(layerRepo, (context) => {
     const store = Context.get(context, LaneStore)
     const away = new Unavailable({ what: "database", detail: "away for the test" })
     const claimTick: typeof store.claimTick = (...given) =>
       Effect.suspend(() => (isAway ? away : store.claimTick(...given)))
-    return Context.add(context, LaneStore, { ...store, claimTick })
+    return Layer.succeedContext(Context.add(context, LaneStore, { ...store, claimTick }))
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Chunk, DateTime, Effect, Layer, Option, Queue, Stream } from "effect"
+import { DateTime, Effect, Layer, Queue, Stream } from "effect"
 import { makeRunId, type RunId } from "../../../src/domain/Id.ts"
 import type { Run } from "../../../src/domain/run/Run.ts"
 import { type OnEnd, Outcomes } from "../../../src/engine/outcome/Outcomes.ts"
@@ -118,9 +118,9 @@ const make = Effect.gen(function* () {
       const may = yield* Queue.unbounded<void>()
       const portions: Array<ReadonlyArray<RunUpdate>> = []
       yield* Effect.forkScoped(
-        Stream.runForEachArray(updates, (chunk) =>
+        Stream.runForEachArray(updates, (portion) =>
           Effect.andThen(
-            Effect.sync(() => portions.push(Chunk.toReadonlyArray(chunk))),
+            Effect.sync(() => portions.push(portion)),
             Queue.take(may)
           )
         )
@@ -296,10 +296,10 @@ describe("the followers of runs", () => {
     Effect.gen(function* () {
       const { follow, newRun, shutdown } = yield* make
       const { ended } = yield* follow((yield* newRun).run_id)
-      expect(Option.isNone(yield* ended.poll)).toBe(true)
+      expect(ended.pollUnsafe()).toBeUndefined()
       yield* shutdown.stopWaiting
       yield* settle
-      expect(Option.isSome(yield* ended.poll)).toBe(true)
+      expect(ended.pollUnsafe()).toBeDefined()
     })
   )
 })

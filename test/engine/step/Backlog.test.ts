@@ -44,7 +44,7 @@ const cluster = (servers: number, maxQueued: number) =>
         if (!isFull) waiting.set(webhook.id, (waiting.get(webhook.id) ?? 0) + 1)
         ended(() => !isFull)
         // The counting fiber's turn.
-        yield* Effect.yieldNow()
+        yield* Effect.yieldNow
         return !isFull
       })
     /** What is to be counted for a group, none of which waits in the end. */

@@ -1,6 +1,5 @@
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, Latch, Layer, Queue, Scope } from "effect"
-import { ExecutionStrategy } from "effect"
 import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
@@ -16,7 +15,7 @@ const makeTeams = Effect.fnUntraced(function* (kinds: { readonly [team: string]:
       lead(team, ({ reply }) =>
         Effect.gen(function* () {
           const isDone = yield* Latch.make()
-          yield* given.offer({ team, answer: isDone.open })
+          yield* Queue.offer(given, { team, answer: isDone.open })
           yield* isDone.await
           yield* reply({ _tag: "Answered", response: "done" })
         })
@@ -25,7 +24,7 @@ const makeTeams = Effect.fnUntraced(function* (kinds: { readonly [team: string]:
   const teams = yield* Effect.forEach(Object.entries(kinds), ([name, kinds]) =>
     Effect.gen(function* () {
       const team = yield* makeTeam(name)
-      const leading = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
+      const leading = yield* Scope.fork(yield* Effect.scope, "sequential")
       yield* Scope.provide(lead(team), leading)
       const webhooks = yield* Effect.forEach(kinds, (when_team_stopped) =>
         makeWebhook(team, { when_team_stopped, timeout_seconds: 9_999 })
@@ -38,7 +37,7 @@ const makeTeams = Effect.fnUntraced(function* (kinds: { readonly [team: string]:
     })
   )
   const next = Effect.gen(function* () {
-    const { answer, team } = yield* given.take
+    const { answer, team } = yield* Queue.take(given)
     yield* advance("10 millis")
     yield* answer
     return team
@@ -53,17 +52,17 @@ const makeTeams = Effect.fnUntraced(function* (kinds: { readonly [team: string]:
   }
 })
 
-type Queues = Context.Service.Shape<typeof Bus>["queue"]
+type Queues = Bus["Service"]["queue"]
 
 /** A broker on which each server looks for leaders like this. While it `pings`, one of them does the work of each second. */
 const brokerWith = (options: { pings: boolean; queue?: (team: TeamName) => ReturnType<Queues> | undefined }) =>
-  Layer.map(BusMemory.layer, (context) => {
+  Layer.flatMap(BusMemory.layer, (context) => {
     const bus = Context.get(context, Bus)
-    return Context.add(context, Bus, {
+    return Layer.succeedContext(Context.add(context, Bus, {
       ...bus,
       ping: Effect.suspend(() => (options.pings ? bus.ping : unreachable)),
       queue: (team) => Effect.suspend(() => options.queue?.(team) ?? bus.queue(team))
-    })
+    }))
   })
 
 const unreachable = new Unavailable({ what: "broker", detail: "It does not answer." })

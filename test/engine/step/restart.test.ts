@@ -105,10 +105,10 @@ it.effect("gives out no slot while it stops", () =>
 
 it.effect("starts again after a failure of its own, and sends what it had accepted", () => {
   let broken = true
-  const failing = Layer.map(layerRepo, (context) => {
+  const failing = Layer.flatMap(layerRepo, (context) => {
     const store = Context.get(context, LaneStore)
     const lanes = Effect.suspend(() => (broken ? Effect.die(new Error("broken")) : store.lanes))
-    return Context.add(context, LaneStore, { ...store, lanes })
+    return Layer.succeedContext(Context.add(context, LaneStore, { ...store, lanes }))
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -126,11 +126,11 @@ it.effect("starts again after a failure of its own, and sends what it had accept
 const portsThatOutlive = Layer.build(
   Layer.merge(
     layerRepo,
-    Layer.map(BusMemory.layer, (context) => {
+    Layer.flatMap(BusMemory.layer, (context) => {
       const bus = Context.get(context, Bus)
       const consume: typeof bus.consume = (...given) =>
         Effect.forkScoped(Effect.delay(bus.consume(...given), "2 seconds"))
-      return Context.add(context, Bus, { ...bus, durable: true, consume })
+      return Layer.succeedContext(Context.add(context, Bus, { ...bus, durable: true, consume }))
     })
   )
 )

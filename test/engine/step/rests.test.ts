@@ -37,7 +37,7 @@ const restsUntil = (team: TeamName) =>
   )
 const untilItRests = (team: TeamName) => until(Effect.map(restsUntil(team), (until) => until !== undefined))
 const resume = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.resume(team))
-const later = (millis: number) => Effect.map(DateTime.now, (now) => DateTime.add(now, { millis }))
+const later = (millis: number) => Effect.map(DateTime.now, (now) => DateTime.add(now, { milliseconds: millis }))
 const minutes = (n: number) => n * 60_000
 
 /** Leads the team with our own leader: its agent has a limit until that time, and otherwise answers. Returns what it was given. */

@@ -19,9 +19,9 @@ const recorded = (): Recorded => ({ sent: [], replies: 0, confirms: true })
 
 /** A broker that keeps prompts and leaders get nothing from, so that each run stays out. */
 const brokerOf = (state: Recorded) =>
-  Layer.map(BusMemory.layer, (context) => {
+  Layer.flatMap(BusMemory.layer, (context) => {
     const bus = Context.get(context, Bus)
-    return Context.add(context, Bus, {
+    return Layer.succeedContext(Context.add(context, Bus, {
       ...bus,
       durable: true,
       publish: (_prompt, { again } = { again: false }) =>
@@ -32,12 +32,12 @@ const brokerOf = (state: Recorded) =>
       offer: () => Effect.sync(() => state.sent.push("offer")),
       inspect: () => Effect.succeed({ isReplaced: false, consumers: 1, messages: 0 }),
       repliesWaiting: Effect.sync(() => state.replies)
-    })
+    }))
   })
 
 /** The database loses that runs were sent. */
-const forgetful = Layer.map(layerRepo, (context) =>
-  Context.add(context, RunStore, { ...Context.get(context, RunStore), sent: () => Effect.void })
+const forgetful = Layer.flatMap(layerRepo, (context) =>
+  Layer.succeedContext(Context.add(context, RunStore, { ...Context.get(context, RunStore), sent: () => Effect.void }))
 )
 
 const run = Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, HashMap, Logger, Scope } from "effect"
+import { Effect, Exit, Logger, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
@@ -51,19 +51,19 @@ describe("upkeep", () => {
   it.effect("goes on after a failure, which stops no other task, and logs a defect with the task's name", () =>
     Effect.gen(function* () {
       const logged: Array<string> = []
-      const logger = Logger.make(({ annotations, logLevel, message }) => {
-        logged.push(`${logLevel.label} ${String(Array.isArray(message) ? message[0] : message)}`)
-        expect(HashMap.size(annotations)).toBe(0)
+      const logger = Logger.make(({ fiber, logLevel, message }) => {
+        logged.push(`${logLevel} ${String(Array.isArray(message) ? message[0] : message)}`)
+        expect(fiber.getRef(References.CurrentLogAnnotations)).toEqual({})
       })
       const broken = counting({ name: "the broken task", run: Effect.die(new Error("a fault")) })
       const unavailable = counting({ run: new Unavailable({ what: "database", detail: "It is away." }) })
       const other = counting()
       yield* Upkeep.keep([broken.task, unavailable.task, other.task]).pipe(
-        Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+        Effect.provide(Logger.layer([logger]))
       )
       yield* TestClock.adjust("10 seconds")
       expect([broken, unavailable, other].map(({ counted }) => counted.runs)).toEqual([2, 2, 2])
-      expect(logged).toEqual(["ERROR Upkeep failed: the broken task", "ERROR Upkeep failed: the broken task"])
+      expect(logged).toEqual(["Error Upkeep failed: the broken task", "Error Upkeep failed: the broken task"])
     })
   )
 

@@ -112,7 +112,7 @@ describe("runs past their retention", () => {
       )
     ).pipe(Layer.provide(layerRepo))
     return Effect.gen(function* () {
-      yield* Effect.yieldNow()
+      yield* Effect.yieldNow
       expect(portions).toBe(1)
       yield* advance("1 second")
       expect(portions).toBe(3)

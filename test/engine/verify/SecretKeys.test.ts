@@ -129,7 +129,7 @@ it.effect(
         )
       for (const keys of [[], [another], [another, third], [key]]) {
         yield* started(keys)
-        yield* Effect.yieldNow()
+        yield* Effect.yieldNow
         expect(yield* isReadyWith(...keys)).toBe(true)
       }
       expect(yield* repo.secretKeyFingerprint).toEqual(Option.none())
@@ -141,7 +141,7 @@ it.effect(
         expect(Option.getOrThrow(yield* faultWith(...keys))).toContain(`the key ${keyId(key)}`)
         yield* started(keys)
       }
-      yield* Effect.yieldNow()
+      yield* Effect.yieldNow
       expect(Buffer.from(Option.getOrThrow(yield* repo.secretKeyFingerprint))).toEqual(Buffer.from(fingerprintOf(key)))
     }).pipe(Effect.provide(layerRepo))
 )

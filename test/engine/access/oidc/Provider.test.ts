@@ -57,7 +57,7 @@ const signIn = (
 const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
   const lines: Array<string> = []
   const logger = Logger.make((entry) => void lines.push(Logger.formatLogFmt.log(entry)))
-  return Effect.map(Effect.provide(effect, Logger.replace(Logger.defaultLogger, logger)), (found) => ({
+  return Effect.map(Effect.provide(effect, Logger.layer([logger])), (found) => ({
     ...found,
     log: lines.join("\n")
   }))
