@@ -43,7 +43,8 @@ export const makeFairTurns = ({ each, shared }: { readonly each: number; readonl
       if (free === 0) break
       next(other)
     }
-    if (lane.busy === 0 && lane.waiting.size === 0) lanes.delete(team)
+    // What began above may be over by now, and the team may have another lane.
+    if (lane.busy === 0 && lane.waiting.size === 0 && lanes.get(team) === lane) lanes.delete(team)
   }
 
   const laneOf = (team: string): Lane => {
@@ -61,8 +62,7 @@ export const makeFairTurns = ({ each, shared }: { readonly each: number; readonl
         const turn = Effect.callback<void>((resume) => {
           start = () => {
             hasTurn = true
-            // Not at once: the work could end, and others begin, in the middle of `end`.
-            resume(Effect.yieldNow)
+            resume(Effect.void)
           }
           lane.waiting.add(start)
           next(lane)
