@@ -51,7 +51,9 @@ describe("GroupCommit", () => {
     Effect.gen(function* () {
       const { submit, runs, gate } = yield* recorded()
       yield* gate.open
-      const calls = yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], (n) => Effect.tap(Effect.forkChild(submit(n)), turn))
+      const calls = yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], (n) =>
+        Effect.tap(Effect.forkChild(submit(n)), turn)
+      )
       yield* Effect.forEach(calls, Fiber.join)
       expect(runs).toEqual([[1, 2, 3, 4, 5, 6, 7, 8]])
     })
@@ -72,7 +74,9 @@ describe("GroupCommit", () => {
   it.effect("keeps groups to their size and weight, and takes an item that is too heavy alone", () =>
     Effect.gen(function* () {
       const { submit, runs, gate } = yield* recorded({ size: 3, limit: 10 })
-      const calls = yield* Effect.forkChild(Effect.forEach([1, 1, 1, 1, 6, 4, 99, 5], submit, { concurrency: "unbounded" }))
+      const calls = yield* Effect.forkChild(
+        Effect.forEach([1, 1, 1, 1, 6, 4, 99, 5], submit, { concurrency: "unbounded" })
+      )
       yield* settle
       yield* gate.open
       yield* Fiber.join(calls)

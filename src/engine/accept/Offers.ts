@@ -349,4 +349,5 @@ export const make = Effect.gen(function* () {
   return { offer, offerAgain }
 })
 
-const isGone = ({ result }: Offered): boolean => Result.isFailure(result) && Predicate.isTagged(result.failure, "NotFound")
+const isGone = ({ result }: Offered): boolean =>
+  Result.isFailure(result) && Predicate.isTagged(result.failure, "NotFound")

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { Function } from "effect"
-import { Context, DateTime, Duration, Effect, Layer, Redacted } from "effect"
+import { Context, DateTime, Duration, Effect, Function, Layer, Redacted } from "effect"
 import type { AuditEvent } from "../../domain/access/AuditEvent.ts"
 import type { DeliveryAttempt, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import {

@@ -114,7 +114,9 @@ export class Outbox extends Context.Service<
       const learn = ({ authors: known = [], id }: DestinationRow, { authors = [] }: Sent) => {
         const fresh = authors.filter((author) => !known.includes(author))
         if (fresh.length === 0) return Effect.void
-        return Effect.ignoreCause({ log: "Debug" })(destinations.rememberAuthors(id, [...fresh, ...known].slice(0, maxAuthors)))
+        return Effect.ignoreCause({ log: "Debug" })(
+          destinations.rememberAuthors(id, [...fresh, ...known].slice(0, maxAuthors))
+        )
       }
 
       /** What takes too long to read as Markdown is shown as code. */
@@ -213,7 +215,9 @@ export class Outbox extends Context.Service<
           yield* learn(destination, result.success)
           const { comment_id } = result.success
           if (comment_id !== undefined) {
-            yield* Effect.ignoreCause({ log: "Debug" })(destinations.rememberComment(destination.id, about.target, comment_id))
+            yield* Effect.ignoreCause({ log: "Debug" })(
+              destinations.rememberComment(destination.id, about.target, comment_id)
+            )
           }
           const { answer, fault, http_status, isBusy = false, isOfRun = false, started_run } = result.success
           const error = fault ?? faultOfStatus(http_status)
@@ -256,7 +260,9 @@ export class Outbox extends Context.Service<
         )
         if (Result.isFailure(body)) {
           const attempt = yield* notSent(body.failure)
-          const pause = body.failure.isPassing ? Attempts.pauseAfter(made + 1, { random: yield* Random.next }) : undefined
+          const pause = body.failure.isPassing
+            ? Attempts.pauseAfter(made + 1, { random: yield* Random.next })
+            : undefined
           const next = pause === undefined ? "failed" : { next_attempt_at: DateTime.addDuration(attempt.at, pause) }
           return resultOf({ attempt, next, isOfRun: true })
         }

@@ -1,5 +1,4 @@
-import { Cache } from "effect"
-import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import { Cache, Context, DateTime, Duration, Effect, Layer } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import { runIdOf, teamNameOf, webhookIdOf } from "../../domain/ParsedId.ts"

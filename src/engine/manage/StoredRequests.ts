@@ -181,12 +181,7 @@ export class StoredRequests extends Context.Service<
         all = 0
         bytes = 0
         return requests.length === 0 ? Effect.void : store.recordRequests(requests, storedRequests)
-      }).pipe(
-        Effect.andThen(writeIgnored),
-        Effect.andThen(writeUses),
-        Effect.andThen(writeFirsts),
-        turn.withPermits(1)
-      )
+      }).pipe(Effect.andThen(writeIgnored), Effect.andThen(writeUses), Effect.andThen(writeFirsts), turn.withPermits(1))
 
       const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, storedFor))
 

@@ -66,7 +66,9 @@ export class Teams extends Context.Service<
       const release = Effect.fn("Teams.release")(function* (team: TeamName) {
         const released = yield* store.releaseTeam(team, yield* DateTime.now, yield* Audit.draft("team.released"))
         yield* Effect.ignoreCause({ log: "Debug" })(steps.admit([team]))
-        yield* Effect.forEach(released, (run_id) => Effect.ignoreCause({ log: "Debug" })(bus.cancel(team, run_id)), { discard: true })
+        yield* Effect.forEach(released, (run_id) => Effect.ignoreCause({ log: "Debug" })(bus.cancel(team, run_id)), {
+          discard: true
+        })
         return { released }
       })
 

@@ -77,12 +77,15 @@ export class Outcomes extends Context.Service<
         }
       }
 
-      const read = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
-        if (ids.length === 0) return
-        const found = yield* runs.ended(ids)
-        for (const run of found.runs) notify(run.run_id, run)
-        deleted(found.deleted)
-      }, Effect.ignoreCause({ log: "Debug" }))
+      const read = Effect.fnUntraced(
+        function* (ids: ReadonlyArray<RunId>) {
+          if (ids.length === 0) return
+          const found = yield* runs.ended(ids)
+          for (const run of found.runs) notify(run.run_id, run)
+          deleted(found.deleted)
+        },
+        Effect.ignoreCause({ log: "Debug" })
+      )
 
       // Notifications report the ends of other replicas; the poll finds those that a broken connection lost.
       const endedElsewhere = yield* Queue.unbounded<RunId>()

@@ -133,7 +133,8 @@ export class ReplyRecorder extends Context.Service<
           Option.match(FiberMap.getUnsafe(checks, reply.run_id), {
             onNone: () => handle([reply]),
             // Another server may be less busy.
-            onSome: (check) => Effect.timeoutOrElse(Fiber.join(check), { duration: longestCheck, orElse: () => Effect.fail(busy) })
+            onSome: (check) =>
+              Effect.timeoutOrElse(Fiber.join(check), { duration: longestCheck, orElse: () => Effect.fail(busy) })
           })
         )
 

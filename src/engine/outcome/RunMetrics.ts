@@ -50,7 +50,8 @@ export const recordReport = ({ usage }: Pick<AgentReport, "usage">, team: TeamNa
   if (cost_usd !== undefined) Metrics.record(cost, cost_usd, { team })
 }
 
-const between = (from: DateTime.Utc, to: DateTime.Utc): number => Math.max(0, Duration.toSeconds(DateTime.distance(from, to)))
+const between = (from: DateTime.Utc, to: DateTime.Utc): number =>
+  Math.max(0, Duration.toSeconds(DateTime.distance(from, to)))
 
 /** Counts a run that has ended. */
 export const record = (run: Run): void => {

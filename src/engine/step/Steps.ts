@@ -153,7 +153,9 @@ export class Steps extends Context.Service<
               counted((index) => {
                 if (Exit.isFailure(exit)) return true
                 const answer = exit.value.accepted[index]!
-                return Result.isSuccess(answer) && answer.success._tag === "Accepted" && !sent.has(accepts[index]!.run_id)
+                return (
+                  Result.isSuccess(answer) && answer.success._tag === "Accepted" && !sent.has(accepts[index]!.run_id)
+                )
               })
               if (Exit.isSuccess(exit)) {
                 admitted(exit.value)

@@ -36,7 +36,8 @@ const newLeader = (team: TeamName) =>
   })
 
 /** Waits for the leader's prompt, in a fiber. */
-const asks = (asking: KeyedLeader) => Effect.flatMap(HttpLeaders, (leaders) => Effect.forkChild(leaders.next(asking, wait)))
+const asks = (asking: KeyedLeader) =>
+  Effect.flatMap(HttpLeaders, (leaders) => Effect.forkChild(leaders.next(asking, wait)))
 
 const join = <E>(fiber: Fiber.Fiber<Option.Option<GivenPrompt>, E>) =>
   Effect.map(Fiber.join(fiber), (given) => {

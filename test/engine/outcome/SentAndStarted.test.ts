@@ -47,7 +47,9 @@ it.effect("a leader that starts a run that is over is told to stop", () =>
       Effect.provide(
         Layer.mock(RunStore, { started: () => Effect.succeed([{ run_id: over, team: TeamName.make("deploy") }]) })
       ),
-      Effect.provide(Layer.mock(Bus, { durable: true, cancel: (team, id) => Effect.asVoid(Queue.offer(told, [team, id])) }))
+      Effect.provide(
+        Layer.mock(Bus, { durable: true, cancel: (team, id) => Effect.asVoid(Queue.offer(told, [team, id])) })
+      )
     )
     const started_at = yield* DateTime.now
     for (const id of [live, over]) recorder.add(id, { started_at })

@@ -78,7 +78,9 @@ const recording = Effect.gen(function* () {
 })
 
 const test = (name: string, body: Effect.Effect<void, unknown, Effect.Services<typeof recording>>) =>
-  it.live(name, () => body.pipe(Effect.provide(BusMemory.layer), Effect.provideService(References.MinimumLogLevel, "None")))
+  it.live(name, () =>
+    body.pipe(Effect.provide(BusMemory.layer), Effect.provideService(References.MinimumLogLevel, "None"))
+  )
 
 test(
   "a valid answer stays unacknowledged while the server is too busy to check it, delays no others, and then counts",

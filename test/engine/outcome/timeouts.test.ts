@@ -93,7 +93,9 @@ it.effect("lets nothing expire while the broker takes no messages, and leaders c
   const bus = Layer.flatMap(BusMemory.layer, (context) => {
     const open = Context.get(context, Bus)
     const blocked = new Unavailable({ what: "broker", detail: "no memory left" })
-    return Layer.succeedContext(Context.add(context, Bus, { ...open, ping: Effect.suspend(() => (isFull ? blocked : open.ping)) }))
+    return Layer.succeedContext(
+      Context.add(context, Bus, { ...open, ping: Effect.suspend(() => (isFull ? blocked : open.ping)) })
+    )
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")

@@ -58,11 +58,13 @@ type Queues = Bus["Service"]["queue"]
 const brokerWith = (options: { pings: boolean; queue?: (team: TeamName) => ReturnType<Queues> | undefined }) =>
   Layer.flatMap(BusMemory.layer, (context) => {
     const bus = Context.get(context, Bus)
-    return Layer.succeedContext(Context.add(context, Bus, {
-      ...bus,
-      ping: Effect.suspend(() => (options.pings ? bus.ping : unreachable)),
-      queue: (team) => Effect.suspend(() => options.queue?.(team) ?? bus.queue(team))
-    }))
+    return Layer.succeedContext(
+      Context.add(context, Bus, {
+        ...bus,
+        ping: Effect.suspend(() => (options.pings ? bus.ping : unreachable)),
+        queue: (team) => Effect.suspend(() => options.queue?.(team) ?? bus.queue(team))
+      })
+    )
   })
 
 const unreachable = new Unavailable({ what: "broker", detail: "It does not answer." })

@@ -21,18 +21,20 @@ const recorded = (): Recorded => ({ sent: [], replies: 0, confirms: true })
 const brokerOf = (state: Recorded) =>
   Layer.flatMap(BusMemory.layer, (context) => {
     const bus = Context.get(context, Bus)
-    return Layer.succeedContext(Context.add(context, Bus, {
-      ...bus,
-      durable: true,
-      publish: (_prompt, { again } = { again: false }) =>
-        Effect.suspend(() => {
-          state.sent.push(again ? "again" : "first")
-          return state.confirms ? Effect.void : new Unavailable({ what: "broker", detail: "It did not confirm." })
-        }),
-      offer: () => Effect.sync(() => state.sent.push("offer")),
-      inspect: () => Effect.succeed({ isReplaced: false, consumers: 1, messages: 0 }),
-      repliesWaiting: Effect.sync(() => state.replies)
-    }))
+    return Layer.succeedContext(
+      Context.add(context, Bus, {
+        ...bus,
+        durable: true,
+        publish: (_prompt, { again } = { again: false }) =>
+          Effect.suspend(() => {
+            state.sent.push(again ? "again" : "first")
+            return state.confirms ? Effect.void : new Unavailable({ what: "broker", detail: "It did not confirm." })
+          }),
+        offer: () => Effect.sync(() => state.sent.push("offer")),
+        inspect: () => Effect.succeed({ isReplaced: false, consumers: 1, messages: 0 }),
+        repliesWaiting: Effect.sync(() => state.replies)
+      })
+    )
   })
 
 /** The database loses that runs were sent. */

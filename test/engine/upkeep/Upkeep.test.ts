@@ -58,9 +58,7 @@ describe("upkeep", () => {
       const broken = counting({ name: "the broken task", run: Effect.die(new Error("a fault")) })
       const unavailable = counting({ run: new Unavailable({ what: "database", detail: "It is away." }) })
       const other = counting()
-      yield* Upkeep.keep([broken.task, unavailable.task, other.task]).pipe(
-        Effect.provide(Logger.layer([logger]))
-      )
+      yield* Upkeep.keep([broken.task, unavailable.task, other.task]).pipe(Effect.provide(Logger.layer([logger])))
       yield* TestClock.adjust("10 seconds")
       expect([broken, unavailable, other].map(({ counted }) => counted.runs)).toEqual([2, 2, 2])
       expect(logged).toEqual(["Error Upkeep failed: the broken task", "Error Upkeep failed: the broken task"])

@@ -325,7 +325,9 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
   })
 
 /** The provider of the settings, if there is one. */
-export class OidcProvider extends Context.Service<OidcProvider, Option.Option<Provider>>()("webhook-trigger/OidcProvider") {
+export class OidcProvider extends Context.Service<OidcProvider, Option.Option<Provider>>()(
+  "webhook-trigger/OidcProvider"
+) {
   static readonly layer: Layer.Layer<OidcProvider> = Layer.effect(
     OidcProvider,
     Effect.flatMap(Oidc, (settings) => Effect.transposeOption(Option.map(settings, make)))
