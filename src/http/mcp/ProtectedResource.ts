@@ -7,6 +7,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { NotFound } from "../../domain/Errors.ts"
 import { Oidc, type OidcSettings } from "../../engine/access/oidc/OidcSettings.ts"
 import { makeManagementOriginFor, managementUrl } from "../request/PublicUrl.ts"
+import * as RequestLog from "../request/RequestLog.ts"
 import * as Unmatched from "../request/Unmatched.ts"
 import * as AllowedOrigins from "./AllowedOrigins.ts"
 
@@ -66,13 +67,13 @@ const metadata = Effect.map(
 const paths = [wellKnown, `${wellKnown}${path}`] as const
 
 export const layer = Layer.unwrap(
-  Effect.map(AllowedOrigins.make, ({ isUsed, observe }) => {
+  Effect.map(AllowedOrigins.make, ({ allow, isUsed }) => {
     const methods = isUsed ? (["GET", "OPTIONS"] as const) : (["GET"] as const)
     const routes = Effect.map(metadata, (handler) =>
-      paths.flatMap((path) => methods.map((method) => HttpRouter.route(method, path, observe(path, handler))))
+      paths.flatMap((path) => methods.map((method) => HttpRouter.route(method, path, allow(handler))))
     )
     return Layer.merge(
-      HttpRouter.addAll(routes),
+      Layer.provide(HttpRouter.addAll(routes), RequestLog.layer),
       Unmatched.methodNotAllowed(new Map(paths.map((path) => [path, new Set<string>(methods)])))
     )
   })

@@ -8,41 +8,35 @@ import { MethodNotAllowed } from "../../domain/Errors.ts"
 import { isRouteNotFound } from "./ErrorResponse.ts"
 import * as RequestLog from "./RequestLog.ts"
 
-type Method = Exclude<HttpMethod.HttpMethod, "HEAD">
-
 /** In the order in which `Allow` lists them. */
-const common = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as ReadonlyArray<Method>
+const common = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as ReadonlyArray<HttpMethod.HttpMethod>
 
-/** Other methods. The router's own `*` lacks some newer ones, such as QUERY. */
-const rare = METHODS.filter((method) => !(common as ReadonlyArray<string>).includes(method)) as ReadonlyArray<Method>
-
-const methods = [...common, ...rare]
-
-/** Routes every method to the handler. */
-export const anyMethod = <E, R>(
-  path: `/${string}`,
-  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
-): ReadonlyArray<HttpRouter.Route<E, R>> => methods.map((method) => HttpRouter.route(method, path, handler))
+/** Other methods. */
+const rare = METHODS.filter((method) => !common.some((one) => one === method)) as ReadonlyArray<HttpMethod.HttpMethod>
 
 type Paths = ReadonlyMap<`/${string}`, ReadonlySet<string>>
 
-const refusalsOf = (path: `/${string}`, allowed: ReadonlySet<string>, methods: ReadonlyArray<Method>) => {
+const refusalsOf = (path: `/${string}`, allowed: ReadonlySet<string>, methods: typeof common) => {
   const all = allowed.has("GET") ? new Set([...allowed, "HEAD"]) : allowed
   const allow = common.filter((method) => all.has(method)).join(", ")
-  const refuse = RequestLog.observe(path, new MethodNotAllowed({ allow }))
+  const refuse = Effect.fail(new MethodNotAllowed({ allow }))
   return methods.filter((method) => !all.has(method)).map((method) => HttpRouter.route(method, path, refuse))
 }
+
+type Refuse = HttpRouter.Request.From<"Error", MethodNotAllowed>
 
 /**
  * Adds routes that refuse every other method on these paths; those for rare methods only when a request first uses one.
  * Two thousand routes for methods that are hardly ever used would take a third of the CPU time of a start.
  */
-class Refusals extends Context.Service<Refusals, (paths: Paths) => Effect.Effect<void>>()("webhook-trigger/Refusals") {
+class Refusals extends Context.Service<Refusals, (paths: Paths) => Effect.Effect<void, never, Refuse>>()(
+  "webhook-trigger/Refusals"
+) {
   static readonly layer = Layer.effect(
     Refusals,
     Effect.gen(function* () {
       const router = yield* HttpRouter.HttpRouter
-      const additions: Array<(methods: ReadonlyArray<Method>) => Effect.Effect<void>> = []
+      const additions: Array<(methods: typeof common) => Effect.Effect<void>> = []
       const added = new Map<string, Effect.Effect<void>>()
       for (const method of rare) {
         const add = Effect.forEach(additions, (add) => add([method]), { discard: true })
@@ -55,10 +49,10 @@ class Refusals extends Context.Service<Refusals, (paths: Paths) => Effect.Effect
         })
       )
       return (paths: Paths) =>
-        Effect.contextWith((context: Context.Context<never>) => {
-          // With the middleware that a host provides to these routes.
-          const add = (methods: ReadonlyArray<Method>) =>
-            Effect.provide(
+        Effect.contextWith((context: Context.Context<Refuse>) => {
+          // With the middleware of these routes.
+          const add = (methods: typeof common) =>
+            Effect.provideContext(
               router.addAll([...paths].flatMap(([path, allowed]) => refusalsOf(path, allowed, methods))),
               context
             )
@@ -74,7 +68,9 @@ class Refusals extends Context.Service<Refusals, (paths: Paths) => Effect.Effect
  * answer 404, because it only knows paths together with their methods.
  */
 export const methodNotAllowed = (paths: Paths): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
-  Layer.effectDiscard(Effect.flatMap(Refusals, (refuse) => refuse(paths))).pipe(Layer.provide(Refusals.layer))
+  Layer.effectDiscard(Effect.flatMap(Refusals, (refuse) => refuse(paths))).pipe(
+    Layer.provide([Refusals.layer, RequestLog.layer])
+  )
 
 /** Read-only paths. */
 export const onlyGet = (paths: ReadonlyArray<`/${string}`>): Paths => {
@@ -88,7 +84,8 @@ export const apiPaths = (): Paths => {
   HttpApi.reflect(Api, {
     predicate: ({ group }) => group.identifier !== "trigger",
     onGroup: () => {},
-    onEndpoint: ({ endpoint: { path, method } }) => paths.set(path, new Set([...(paths.get(path) ?? []), method]))
+    onEndpoint: ({ endpoint: { method, path } }) =>
+      paths.set(path as `/${string}`, new Set([...(paths.get(path as `/${string}`) ?? []), method]))
   })
   return paths
 }

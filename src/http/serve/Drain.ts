@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Clock, Duration, Effect, Layer } from "effect"
 import { Shutdown } from "../../engine/Shutdown.ts"
+import { onRequest } from "./Connections.ts"
 
 /** How long the last callers' responses may take to be sent once `stopWaiting` has ended their wait. */
 const lastResponses = Duration.seconds(2)
@@ -55,7 +56,7 @@ const trackRequests = (servers: ReadonlyArray<Server>) => {
   const open = new Map<ServerResponse, IncomingMessage>()
   let isClosing = false
   for (const server of servers) {
-    server.on("request", (request, response) => {
+    onRequest(server, (request, response) => {
       if (isClosing) response.setHeader("connection", "close")
       open.set(response, request)
       response.once("close", () => open.delete(response))
