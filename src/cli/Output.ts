@@ -78,6 +78,21 @@ export const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyA
   ].join("\n")
 }
 
+interface List<A> {
+  readonly data: ReadonlyArray<A>
+  readonly next_cursor?: string | null
+}
+
+/** A list as a table: its columns, the text of an empty list, and what the next page has. */
+export const listText =
+  <A>(columns: Readonly<Record<string, (one: A) => Cell>>, empty: string, more = "") =>
+  ({ data, next_cursor }: List<A>): string => {
+    const cells = Object.values(columns)
+    const rows = data.map((one) => cells.map((cell) => cell(one)))
+    const text = data.length === 0 ? empty : table(Object.keys(columns), rows)
+    return more === "" || !next_cursor ? text : `${text}\n\n${more}: --cursor ${next_cursor}`
+  }
+
 /** One name and value per line, aligned. Absent values are omitted. */
 export const fields = (values: Readonly<Record<string, Cell>>): string => {
   const known = Object.entries(values).filter(([, value]) => value !== undefined)
@@ -102,6 +117,9 @@ export const printable = (text: string): string =>
 
 /** An agent's answer, unchanged for programs and safe for terminals. */
 export const answerText = (text: string): string => (process.stdout.isTTY ? printable(text) : text)
+
+/** Any text as one word of a POSIX shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 const oneLine = (text: string): string => printable(text.replace(/\s*\n\s*/g, " ↵ "))
 
@@ -157,7 +175,6 @@ export const elapsed = (ms: number | undefined): string | undefined => {
   return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`
 }
 
-/** Not `log` and `error`, which the library uses. */
 export const print = (text: string): Effect.Effect<void> => Console.info(text)
 export const printError = (text: string): Effect.Effect<void> => Console.warn(text)
 /** Writes a part of a text to standard output. A reader that is gone, as after `head`, does not matter. */

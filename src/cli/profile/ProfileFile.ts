@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { Config, Effect, Option, Result, Schema } from "effect"
-import { exitCodes, Failure, usage } from "../Failure.ts"
+import { type Failure, refused, usage } from "../Failure.ts"
 
 const Profile = Schema.Struct({ url: Schema.NonEmptyString, key: Schema.NonEmptyString })
 export type Profile = typeof Profile.Type
@@ -30,8 +30,7 @@ const folder = Config.all([
 
 const nameOfFile = "profiles.json"
 
-const cannot = (what: string, error: unknown) =>
-  new Failure({ exit: exitCodes.refused, title: what, detail: error instanceof Error ? error.message : String(error) })
+const cannot = (what: string, error: unknown) => refused(what, error instanceof Error ? error.message : String(error))
 
 const modeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mode
 
@@ -62,6 +61,17 @@ export const read: Effect.Effect<Profiles, Failure> = Effect.gen(function* () {
     ? decoded.success
     : yield* usage(`${path} is not a valid profiles file; delete it and log in again`)
 })
+
+/** The profile with this name, default: the current one, if there is one. */
+export const find = (name: string | undefined): Effect.Effect<Profile | undefined, Failure> =>
+  Effect.flatMap(read, ({ current, profiles }) => {
+    const wanted = name ?? current
+    if (wanted === null) return Effect.undefined
+    const found = profiles[wanted]
+    return found === undefined
+      ? Effect.fail(usage(`there is no profile ${JSON.stringify(wanted)}; see webhook-trigger profile list`))
+      : Effect.succeed(found)
+  })
 
 /** In one step, so that no other command reads half of it. */
 export const write = (profiles: Profiles): Effect.Effect<string, Failure> =>

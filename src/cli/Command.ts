@@ -1,0 +1,176 @@
+/** Commands, most of them from an endpoint of the API: its fields are their input, and its answer is what they print. */
+import { Effect, Terminal } from "effect"
+import { Command, Flag, Prompt } from "effect/cli"
+import type { HttpClient } from "effect/http"
+import type { Client } from "../api/Client.ts"
+import * as Call from "./Call.ts"
+import type { Answer, EndpointName } from "./Endpoint.ts"
+import { exitCodes, Failure, refused, usage } from "./Failure.ts"
+import { type Found, type InputOptions, inputOf, type Raw } from "./Input.ts"
+import { print, printJson } from "./Output.ts"
+import { rules } from "./Rules.ts"
+
+type Services = HttpClient.HttpClient | Command.Environment
+
+/** Any command. */
+export type Leaf = Command.Command<string, never, {}, Failure, Services>
+
+type Config = Command.Command.Config
+type Infer<C extends Config> = Command.Command.Config.Infer<C>
+
+/** What the help says. */
+export interface Texts {
+  readonly about: string
+  readonly details?: string | undefined
+  readonly examples?: ReadonlyArray<string>
+}
+
+const described =
+  ({ about, details, examples = [] }: Texts) =>
+  <Input, E, R>(command: Command.Command<string, Input, {}, E, R>) =>
+    command.pipe(
+      Command.withDescription(details === undefined ? about : `${about}\n\n  ${details}`),
+      Command.withShortDescription(about),
+      Command.withExamples(examples.map((command) => ({ command })))
+    )
+
+/** A command of this program alone. */
+export const local = <C extends Config, R extends Services>(
+  name: string,
+  texts: Texts,
+  config: C,
+  run: (options: Infer<C>) => Effect.Effect<void, Failure, R>
+): Leaf => described(texts)(Command.make(name, config, run)) as Leaf
+
+/** A command that speaks to a server. */
+export const remote = <C extends Config, R>(
+  name: string,
+  texts: Texts,
+  config: C,
+  run: (options: Infer<C>, connection: Call.Connection) => Effect.Effect<void, Failure, R>
+) =>
+  Command.make(name, { given: config, server: Call.flags }, ({ given, server }) =>
+    Effect.flatMap(Call.connect(server), (connection) => run(given as Infer<C>, connection))
+  ).pipe(described(texts), Call.withEarlyFlags) as Leaf
+
+/** Commands with the same first words. */
+export const group = (name: string, about: string, commands: ReadonlyArray<Leaf>): Leaf =>
+  Command.make(name).pipe(Command.withDescription(about), Command.withSubcommands(commands)) as Leaf
+
+export const yes = Flag.Boolean("yes").pipe(
+  Flag.withoutNegation,
+  Flag.withAlias("y"),
+  Flag.withDescription("Do not ask for confirmation; required without a terminal"),
+  Flag.withDefault(false)
+)
+
+/** On a terminal. A key that ends the question ends the command, too. */
+export const ask = Effect.fnUntraced(function* <A>(prompt: Prompt.Prompt<A>, without: string) {
+  if (!(process.stdin.isTTY && process.stdout.isTTY)) return yield* usage(without)
+  return yield* Effect.catchIf(
+    Prompt.run(prompt),
+    Terminal.isQuitError,
+    () => new Failure({ exit: exitCodes.interrupted, title: "Nothing was changed" })
+  )
+})
+
+/** Succeeds only if the user confirms. */
+export const confirm = Effect.fnUntraced(function* (isConfirmed: boolean, question: string) {
+  if (isConfirmed) return
+  const prompt = Prompt.Confirm({ message: question, placeholder: { defaultDeny: "[y/N]" } })
+  const isMeant = yield* ask(prompt, "this cannot be undone; without a terminal it requires --yes")
+  if (!isMeant) return yield* refused("Nothing was changed")
+})
+
+/** What is known when a command speaks to the server. */
+export interface At<N extends EndpointName, C extends Config> extends Found<N> {
+  readonly connection: Call.Connection
+  readonly more: Infer<C>
+  /** Sends the request with other fields. */
+  readonly send: (change: Partial<Found<N>["request"]>) => Effect.Effect<Answer<N>, Failure, HttpClient.HttpClient>
+}
+
+/** How a command differs from its endpoint. `C`: further flags. `B`: what is shown beside the answer. */
+export interface Spec<N extends EndpointName, C extends Config, B> extends Partial<Texts>, InputOptions {
+  readonly more?: C
+  /** Changes the JSON of the request. */
+  readonly prepare?: (raw: Raw, more: Infer<C>, connection: Call.Connection) => Effect.Effect<Raw, Failure, Services>
+  /** Asks for a confirmation; `undefined`: none is needed. */
+  readonly ask?: (
+    at: At<N, C>
+  ) => string | Effect.Effect<string | undefined, Failure, HttpClient.HttpClient>
+  /** The answer is a failure of the command. */
+  readonly refuse?: (answer: Answer<N>) => Failure | undefined
+  /** More of the answer. */
+  readonly also?: (answer: Answer<N>, at: At<N, C>) => object
+  /** What `--json` prints of the answer's JSON. */
+  readonly json?: (json: unknown) => unknown
+  /** Read only for the text. */
+  readonly beside?: (client: Client, answer: Answer<N>, at: At<N, C>) => Effect.Effect<B, unknown, HttpClient.HttpClient>
+  readonly text: (answer: Answer<N>, at: At<N, C>, beside: B) => string
+  /** After the answer was printed. */
+  readonly then?: (answer: Answer<N>, at: At<N, C>) => Effect.Effect<void, Failure>
+}
+
+/** The command for an endpoint. */
+export const derived = <N extends EndpointName, C extends Config = {}, B = undefined>(
+  name: string,
+  endpoint: N,
+  spec: Spec<N, C, B>
+): Leaf => {
+  const input = inputOf(endpoint, rules, spec)
+  const { details, summary } = input.endpoint
+  const texts: Texts = { about: summary, details: spec.about === undefined ? details : undefined, ...spec }
+  const config = { words: input.config, ...(spec.ask && { yes }), more: spec.more ?? {} } satisfies Config
+
+  const run = Effect.fnUntraced(function* (given: Infer<typeof config>, connection: Call.Connection) {
+    const more = given.more as Infer<C>
+    const { found, notFound, request } = yield* input.read(
+      given.words as Readonly<Record<string, ReadonlyArray<string>>>,
+      connection,
+      (raw) => {
+        if (input.endpoint.isEdit && Object.keys(raw.payload).length === 0 && spec.set === undefined) {
+          return Effect.fail(usage("nothing to change; see the options with --help"))
+        }
+        return spec.prepare?.(raw, more, connection) ?? Effect.succeed(raw)
+      }
+    )
+    const send = (change: Partial<Found<N>["request"]>) =>
+      Call.send(connection, input.endpoint, { ...request, ...change }, notFound)
+    const at: At<N, C> = {
+      ...{ found, notFound, request, connection, more },
+      send: (change) => Effect.map(send(change), ({ answer }) => answer)
+    }
+    if (spec.ask && !given.yes) {
+      const question = spec.ask(at)
+      const text = typeof question === "string" ? question : yield* question
+      if (text !== undefined) yield* confirm(false, text)
+    }
+    const sent = yield* send({})
+    const failure = spec.refuse?.(sent.answer)
+    if (failure !== undefined) return yield* failure
+    const also = spec.also?.(sent.answer, at)
+    if (connection.json) {
+      const json = also === undefined ? sent.json : Object.assign({}, sent.json, also)
+      if (json !== undefined) yield* printJson(spec.json?.(json) ?? json)
+    } else {
+      const beside = spec.beside && (yield* connection.call((client) => spec.beside!(client, sent.answer, at)))
+      yield* print(spec.text(Object.assign(sent.answer ?? {}, also) as Answer<N>, at, beside as B))
+    }
+    yield* spec.then?.(sent.answer, at) ?? Effect.void
+  })
+  return remote(name, texts, config, (given, connection) =>
+    Effect.mapError(run(given as Infer<typeof config>, connection), byFlag(input.labelOf))
+  )
+}
+
+/** Faults that the server finds in fields are reported by the flags that set them. */
+const byFlag =
+  (labelOf: (pointer: string) => string) =>
+  (failure: Failure): Failure =>
+    new Failure({
+      ...failure,
+      ...(failure.faults && {
+        faults: failure.faults.map(({ detail, pointer }) => ({ pointer: labelOf(pointer), detail }))
+      })
+    })
