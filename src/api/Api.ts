@@ -1,4 +1,3 @@
-import { Schema } from "effect"
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ApiKeys } from "./access/ApiKeys.ts"
 import { Audit } from "./access/Audit.ts"
@@ -9,23 +8,17 @@ import { Alerts } from "./alert/Alerts.ts"
 import { AlertDestinations, Destinations } from "./delivery/Destinations.ts"
 import { Leading } from "./Leading.ts"
 import { Overview } from "./Overview.ts"
-import { InternalError, MethodNotAllowed } from "./Problem.ts"
 import { Runs } from "./run/Runs.ts"
 import { Trigger } from "./run/Trigger.ts"
 import { Teams } from "./Teams.ts"
 import { Threads } from "./Threads.ts"
 import { Webhooks } from "./webhook/Webhooks.ts"
 
-/** Without Effect's own error for malformed requests: every error is in the format of RFC 9457. */
-const base: HttpApi.HttpApi<"webhook-trigger"> = Object.assign(HttpApi.make("webhook-trigger") as any, {
-  errorSchema: Schema.Never
-})
-
 /**
  * The definition behind the handlers, OpenAPI, the typed client and the web UI's requests. `Session` and `Overview` are
  * for the web UI only and not in OpenAPI.
  */
-export class Api extends base
+export class Api extends HttpApi.make("webhook-trigger")
   .add(Trigger)
   .add(Teams)
   .add(LeaderKeys)
@@ -41,9 +34,7 @@ export class Api extends base
   .add(Audit)
   .add(Session)
   .add(Overview)
-  .addError(MethodNotAllowed)
-  .addError(InternalError)
-  .annotateContext(
+  .annotateMerge(
     OpenApi.annotations({
       title: "Webhook trigger",
       version: "1",

@@ -10,4 +10,4 @@ export const noContent = (description: string) => HttpApiSchema.NoContent.annota
 
 /** A streamed body. */
 export const streamedText = (contentType: string, description: string) =>
-  Schema.String.annotate({ description }).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType }))
+  Schema.String.annotate({ description }).pipe(HttpApiSchema.asText({ contentType }))

@@ -1,5 +1,5 @@
 import { Context, Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { LeaderKey } from "../domain/access/LeaderKey.ts"
 import { LeaderId, RunId } from "../domain/Id.ts"
 import { AgentReport } from "../domain/run/AgentReport.ts"
@@ -8,21 +8,23 @@ import { PromptBody } from "../domain/run/PromptBody.ts"
 import { maxFile, mostFiles } from "../domain/run/RunFile.ts"
 import { TeamName } from "../domain/Team.ts"
 import { optional } from "../domain/Time.ts"
-import { described } from "./Endpoint.ts"
-import { BodyFault, Conflict, NotFound, ServiceUnavailable, TooManyRequests, Unauthorized } from "./Problem.ts"
+import { described, noContent } from "./Endpoint.ts"
+import { bodyFaults, Conflict, commonFaults, NotFound, TooManyRequests, Unauthorized } from "./Problem.ts"
 import { StepReportSchema } from "./run/Steps.ts"
 
 /** The key of a leader's request. */
 export class CallingKey extends Context.Service<CallingKey, LeaderKey>()("webhook-trigger/CallingKey") {}
 
 /** Leaders' requests need `Authorization: Bearer <leader key>`. */
-export class LeaderAuth extends HttpApiMiddleware.Service<LeaderAuth>()("webhook-trigger/LeaderAuth", {
-  failure: Schema.Union([Unauthorized, ServiceUnavailable]),
-  provides: CallingKey,
-  security: {
-    leader_key: HttpApiSecurity.annotate(HttpApiSecurity.bearer, OpenApi.Description, "A key of a team's leader.")
+export class LeaderAuth extends HttpApiMiddleware.Service<LeaderAuth, { provides: CallingKey }>()(
+  "webhook-trigger/LeaderAuth",
+  {
+    error: [Unauthorized, ...commonFaults],
+    security: {
+      leader_key: HttpApiSecurity.annotate(HttpApiSecurity.bearer, OpenApi.Description, "A key of a team's leader.")
+    }
   }
-}) {}
+) {}
 
 /** The longest time that a request for a prompt waits, in seconds. */
 export const longestWait = 20
@@ -30,7 +32,7 @@ export const longestWait = 20
 export const NextDraft = Schema.Struct({
   leader: LeaderId,
   wait_seconds: optional(
-    Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 0, maximum: longestWait }))).annotate({
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: longestWait })).annotate({
       description: `How long to wait for a prompt. Default: ${longestWait}.`
     })
   )
@@ -71,7 +73,7 @@ const Reply = Schema.Struct({
   ),
   message: optional(Schema.String.annotate({ description: "What went wrong, with `error`." })),
   n: optional(
-    Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: mostFiles }))).annotate({
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mostFiles })).annotate({
       description: "With `file`: its number, 1, 2, …, from 1 again when the work starts over."
     })
   ),
@@ -101,96 +103,86 @@ const Reply = Schema.Struct({
   description: "What a leader says about a prompt. More fields are ignored."
 })
 
-const done = (description: string) => HttpApiSchema.NoContent.annotate({ description })
-
-const post = <const Name extends string>(name: Name, path: `/${string}`) =>
-  HttpApiEndpoint.post(name, path).addError(BodyFault)
-
 /** For leaders of teams, with a key of the team. */
 export class Leading extends HttpApiGroup.make("leader")
   .add(
-    HttpApiEndpoint.get("team", "/leader/team")
-      .addSuccess(Schema.Struct({ team: TeamName }).annotate({ description: "The team that the key belongs to." }))
-      .annotateContext(described("Show the key's team", "Also shows whether the key is valid."))
+    HttpApiEndpoint.get("team", "/leader/team", {
+      success: Schema.Struct({ team: TeamName }).annotate({ description: "The team that the key belongs to." })
+    }).annotateMerge(described("Show the key's team", "Also shows whether the key is valid."))
   )
   .add(
-    post("next", "/leader/next")
-      .setPayload(NextDraft)
-      .addSuccess(LeaderPrompt)
-      .addSuccess(done("There is no prompt. Ask again."))
-      .addError(TooManyRequests)
-      .annotateContext(
-        described(
-          "Wait for the next prompt",
-          "Waits for the team's next prompt. A leader that asks again before it has replied gets the same prompt, so nothing is lost with a response. The leader that asks first leads the team. Others stand by, until it has been silent for 6 seconds or its connection has been closed for 3."
-        )
+    HttpApiEndpoint.post("next", "/leader/next", {
+      payload: NextDraft,
+      success: [LeaderPrompt, noContent("There is no prompt. Ask again.")],
+      error: [...bodyFaults, TooManyRequests]
+    }).annotateMerge(
+      described(
+        "Wait for the next prompt",
+        "Waits for the team's next prompt. A leader that asks again before it has replied gets the same prompt, so nothing is lost with a response. The leader that asks first leads the team. Others stand by, until it has been silent for 6 seconds or its connection has been closed for 3."
       )
+    )
   )
   .add(
-    post("work", "/leader/work")
-      .setPayload(WorkDraft)
-      .addSuccess(
-        Schema.Struct({
-          cancelled: Schema.Boolean.annotate({
-            description:
-              "The run was stopped: it was cancelled or deleted, or its time is up. Stop, and reply with an `error`."
-          })
-        }).annotate({ description: "The prompt is still the leader's." })
-      )
-      .addError(Conflict)
-      .annotateContext(
-        described(
-          "Show that the leader works",
-          "Send this again and again while working on a prompt. The response comes after two seconds, or at once when the run is stopped. On 409, stop the work: another leader has the prompt, or nobody needs it any longer. A reply is not needed then, and harmless."
-        )
-      )
-  )
-  .add(
-    post("reply", "/leader/reply")
-      .setPayload(Reply)
-      .addSuccess(done("The reply is stored."))
-      .addError(NotFound)
-      .annotateContext(
-        described(
-          "Reply to a prompt",
-          "A `response` or `error` is stored before the request succeeds. It may be repeated: the first one counts. Repeat it until it succeeds, also after a 409 from another request. An answer may have 1 MiB; of a longer one, the run keeps the first 64 KiB and ends as `error`, code `answer_too_large`. The body may have 16 MiB."
-        )
-      )
-  )
-  .add(
-    post("file", "/leader/file")
-      .setPayload(FileDraft)
-      .addSuccess(
-        Schema.Struct({
-          content: Schema.String.annotate({ description: "In Base64." }),
-          missing: optional(
-            Schema.String.annotate({
-              description: "Why the server cannot get a file that the request named by URL; then `content` is empty."
-            })
-          )
-        }).annotate({
-          description: "The file's content."
+    HttpApiEndpoint.post("work", "/leader/work", {
+      payload: WorkDraft,
+      success: Schema.Struct({
+        cancelled: Schema.Boolean.annotate({
+          description:
+            "The run was stopped: it was cancelled or deleted, or its time is up. Stop, and reply with an `error`."
         })
+      }).annotate({ description: "The prompt is still the leader's." }),
+      error: [...bodyFaults, Conflict]
+    }).annotateMerge(
+      described(
+        "Show that the leader works",
+        "Send this again and again while working on a prompt. The response comes after two seconds, or at once when the run is stopped. On 409, stop the work: another leader has the prompt, or nobody needs it any longer. A reply is not needed then, and harmless."
       )
-      .addError(NotFound)
-      .annotateContext(
-        described(
-          "Get a file of a prompt",
-          "The content of a file that came with the request, or that it named by URL: the server fetches it now, for up to 30 seconds, and keeps it. 404: it is no longer kept."
-        )
-      )
+    )
   )
   .add(
-    post("leave", "/leader/leave")
-      .setPayload(LeaveDraft)
-      .addSuccess(done("The leader does not lead the team."))
-      .annotateContext(
-        described("Stop leading the team", "If the leader has a prompt, the team's next leader gets it at once.")
+    HttpApiEndpoint.post("reply", "/leader/reply", {
+      payload: Reply,
+      success: noContent("The reply is stored."),
+      error: [...bodyFaults, NotFound]
+    }).annotateMerge(
+      described(
+        "Reply to a prompt",
+        "A `response` or `error` is stored before the request succeeds. It may be repeated: the first one counts. Repeat it until it succeeds, also after a 409 from another request. An answer may have 1 MiB; of a longer one, the run keeps the first 64 KiB and ends as `error`, code `answer_too_large`. The body may have 16 MiB."
       )
+    )
   )
-  .addError(ServiceUnavailable)
+  .add(
+    HttpApiEndpoint.post("file", "/leader/file", {
+      payload: FileDraft,
+      success: Schema.Struct({
+        content: Schema.String.annotate({ description: "In Base64." }),
+        missing: optional(
+          Schema.String.annotate({
+            description: "Why the server cannot get a file that the request named by URL; then `content` is empty."
+          })
+        )
+      }).annotate({
+        description: "The file's content."
+      }),
+      error: [...bodyFaults, NotFound]
+    }).annotateMerge(
+      described(
+        "Get a file of a prompt",
+        "The content of a file that came with the request, or that it named by URL: the server fetches it now, for up to 30 seconds, and keeps it. 404: it is no longer kept."
+      )
+    )
+  )
+  .add(
+    HttpApiEndpoint.post("leave", "/leader/leave", {
+      payload: LeaveDraft,
+      success: noContent("The leader does not lead the team."),
+      error: bodyFaults
+    }).annotateMerge(
+      described("Stop leading the team", "If the leader has a prompt, the team's next leader gets it at once.")
+    )
+  )
   .middleware(LeaderAuth)
-  .annotateContext(
+  .annotateMerge(
     OpenApi.annotations({
       title: "Leaders over HTTP",
       description: "For leaders that do not use the message broker, with a leader key of their team."

@@ -1,11 +1,33 @@
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
+
+interface Limits {
+  readonly minimum: number
+  readonly maximum?: number
+  readonly default?: number
+  readonly description: string
+}
+
+/** A query parameter in digits, which OpenAPI describes as the number that they are. */
+export const wholeNumber = (limits: Limits) => {
+  const { maximum, minimum } = limits
+  return (Schema.Any as Schema.Codec<string>)
+    .check(
+      Schema.makeFilter((text) => typeof text === "string" && /^\d+$/.test(text), {
+        toJsonSchema: () => ({ type: "integer", ...limits })
+      })
+    )
+    .pipe(
+      Schema.decodeTo(
+        Schema.Int.check(
+          maximum === undefined ? Schema.isGreaterThanOrEqualTo(minimum) : Schema.isBetween({ minimum, maximum })
+        ),
+        SchemaTransformation.numberFromString
+      )
+    )
+}
 
 /** The number of entries on a page. */
 export const pageSize = { minimum: 1, maximum: 100, default: 20 } as const
 
 /** The query parameter `limit` of a list in pages. */
-export const Limit = Schema.compose(Schema.String.pipe(Schema.check(Schema.isPattern(/^\d+$/))), Schema.NumberFromString).pipe(
-  Schema.check(Schema.isInt()),
-  Schema.check(Schema.isBetween({ minimum: pageSize.minimum, maximum: pageSize.maximum })),
-  Schema.annotate({ jsonSchema: { type: "integer", ...pageSize, description: "Entries per page." } })
-)
+export const Limit = wholeNumber({ ...pageSize, description: "Entries per page." })

@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Schema, SchemaGetter, Struct } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { Fault } from "../domain/Errors.ts"
 import { RunId, WebhookId } from "../domain/Id.ts"
@@ -64,6 +64,18 @@ export const tags = {
   503: "ServiceUnavailable"
 } as const
 
+/** With a tag in the typed client, which is not part of the response. */
+export const tagged =
+  <const Tag extends string>(tag: Tag, status: number, description: string) =>
+  <const Fields extends Schema.Struct.Fields>(schema: Schema.Struct<Fields>) =>
+    schema.pipe(
+      Schema.decodeTo(Schema.Struct({ ...Struct.map(schema.fields, Schema.toType), _tag: Schema.Literal(tag) }), {
+        decode: SchemaGetter.transform((value: object): any => ({ ...value, _tag: tag })),
+        encode: SchemaGetter.transform(({ _tag, ...value }: any) => value)
+      }),
+      Schema.annotate({ httpApiStatus: status, description })
+    )
+
 /** A status that problems have. */
 export type ProblemStatus = keyof typeof tags
 
@@ -84,12 +96,8 @@ const problemWith = <const Status extends ProblemStatus, Members extends Schema.
     run_id: optional(RunId.annotate({ description: "The accepted run, which continues." })),
     ...offeredFields
   })
-    .pipe(
-      Schema.attachPropertySignature("_tag", tags[status]),
-      HttpApiSchema.withEncoding({ kind: "Json", contentType: mediaType })
-    )
-    // The identifier comes last, because a later annotation removes it.
-    .annotate({ ...HttpApiSchema.annotations({ status }), description, identifier: `Problem${status}` })
+    .annotate({ description, identifier: `Problem${status}` })
+    .pipe(tagged(tags[status], status, description), HttpApiSchema.asJson({ contentType: mediaType }))
 
 export const problem = <const Status extends ProblemStatus>(status: Status, description: string) =>
   problemWith(status, description, {})
@@ -120,4 +128,7 @@ export const ServiceUnavailable = problem(
 )
 
 /** What can be wrong with a request's body, in the order of the checks. */
-export const BodyFault = Schema.Union([UnsupportedMediaType, ContentTooLarge, BadRequest, UnprocessableContent])
+export const bodyFaults = [UnsupportedMediaType, ContentTooLarge, BadRequest, UnprocessableContent] as const
+
+/** The answers of every endpoint. */
+export const commonFaults = [MethodNotAllowed, InternalError, ServiceUnavailable] as const

@@ -1,9 +1,9 @@
-import { Context, Schema } from "effect"
+import { Context } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { ApiKey } from "../../domain/access/ApiKey.ts"
 import type { Grant } from "../../domain/access/Grant.ts"
 import type { Session } from "../../domain/access/Session.ts"
-import { Forbidden, ServiceUnavailable, TooManyRequests, Unauthorized, UnprocessableContent } from "../Problem.ts"
+import { commonFaults, Forbidden, TooManyRequests, Unauthorized, UnprocessableContent } from "../Problem.ts"
 import { cookieName, secureCookieName } from "./Session.ts"
 
 /** The sender of a management request: a program with a key, or a session of the web UI. */
@@ -18,9 +18,8 @@ export class Actor extends Context.Service<
 >()("webhook-trigger/Actor") {}
 
 /** Management requests need `Authorization: Bearer <key>` or the web UI's session cookie. */
-export class Admin extends HttpApiMiddleware.Service<Admin>()("webhook-trigger/Admin", {
-  failure: Schema.Union([Unauthorized, Forbidden, UnprocessableContent, TooManyRequests, ServiceUnavailable]),
-  provides: Actor,
+export class Admin extends HttpApiMiddleware.Service<Admin, { provides: Actor }>()("webhook-trigger/Admin", {
+  error: [Unauthorized, Forbidden, UnprocessableContent, TooManyRequests, ...commonFaults],
   security: {
     key: HttpApiSecurity.bearer,
     session: HttpApiSecurity.annotate(

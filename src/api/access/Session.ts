@@ -4,8 +4,8 @@ import { optional, time } from "../../domain/Time.ts"
 import {
   BadRequest,
   ContentTooLarge,
+  commonFaults,
   Forbidden,
-  ServiceUnavailable,
   TooManyRequests,
   Unauthorized,
   UnprocessableContent,
@@ -38,24 +38,27 @@ export const SignedOut = Schema.Struct({ provider_url: Schema.String })
 
 /** Signing in to the web UI; not in OpenAPI. Programs send the admin key with every request instead. */
 export class Session extends HttpApiGroup.make("session")
-  .add(HttpApiEndpoint.get("show", "/api/session").addSuccess(SessionState))
+  .add(HttpApiEndpoint.get("show", "/api/session", { success: SessionState, error: commonFaults }))
   .add(
-    HttpApiEndpoint.post("signIn", "/api/session")
-      .setPayload(SignIn)
-      .addSuccess(SessionState)
-      .addError(BadRequest)
-      .addError(Unauthorized)
-      .addError(Forbidden)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
-      .addError(TooManyRequests)
+    HttpApiEndpoint.post("signIn", "/api/session", {
+      payload: SignIn,
+      success: SessionState,
+      error: [
+        BadRequest,
+        Unauthorized,
+        Forbidden,
+        ContentTooLarge,
+        UnsupportedMediaType,
+        UnprocessableContent,
+        TooManyRequests,
+        ...commonFaults
+      ]
+    })
   )
   .add(
-    HttpApiEndpoint.delete("signOut", "/api/session")
-      .addSuccess(HttpApiSchema.NoContent)
-      .addSuccess(SignedOut)
-      .addError(Unauthorized)
+    HttpApiEndpoint.delete("signOut", "/api/session", {
+      success: [HttpApiSchema.NoContent, SignedOut],
+      error: [Unauthorized, ...commonFaults]
+    })
   )
-  .addError(ServiceUnavailable)
   .annotate(OpenApi.Exclude, true) {}

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Session } from "../../domain/access/Session.ts"
 import { described, noContent } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
-import { NotFound, ServiceUnavailable } from "../Problem.ts"
+import { NotFound } from "../Problem.ts"
 import { Admin } from "./Auth.ts"
 
 export const ListedSession = Schema.Struct({
@@ -19,24 +19,21 @@ export const SessionList = Schema.Struct(listFields(ListedSession, "Most recentl
 
 export class Sessions extends HttpApiGroup.make("sessions")
   .add(
-    HttpApiEndpoint.get("list", "/api/sessions")
-      .addSuccess(SessionList)
-      .annotateContext(
-        described("List the sessions", "Browsers that are signed in to the web UI, most recently used first.")
-      )
+    HttpApiEndpoint.get("list", "/api/sessions", { success: SessionList }).annotateMerge(
+      described("List the sessions", "Browsers that are signed in to the web UI, most recently used first.")
+    )
   )
   .add(
-    HttpApiEndpoint.delete("end", "/api/sessions/:id")
-      .setPath(Schema.Struct({ id: Schema.String.annotate({ description: "The session's id." }) }))
-      .addSuccess(noContent("The session was ended."))
-      .addError(NotFound)
-      .annotateContext(described("End a session", "Takes effect with the next request, on every server."))
+    HttpApiEndpoint.delete("end", "/api/sessions/:id", {
+      params: Schema.Struct({ id: Schema.String.annotate({ description: "The session's id." }) }),
+      success: noContent("The session was ended."),
+      error: NotFound
+    }).annotateMerge(described("End a session", "Takes effect with the next request, on every server."))
   )
   .add(
-    HttpApiEndpoint.delete("endAll", "/api/sessions")
-      .addSuccess(noContent("All sessions were ended."))
-      .annotateContext(described("End all sessions", "Also ends the session of this request, if it has one."))
+    HttpApiEndpoint.delete("endAll", "/api/sessions", { success: noContent("All sessions were ended.") }).annotateMerge(
+      described("End all sessions", "Also ends the session of this request, if it has one.")
+    )
   )
-  .addError(ServiceUnavailable)
   .middleware(Admin)
-  .annotateContext(OpenApi.annotations({ title: "Sessions", description: "Who is signed in to the web UI." })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Sessions", description: "Who is signed in to the web UI." })) {}

@@ -21,7 +21,7 @@ export const LastEventId = Schema.Struct({
 
 export const EventStream = Schema.String.annotate({
   description: "The events of the run, up to its end."
-}).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: eventStream }))
+}).pipe(HttpApiSchema.asText({ contentType: eventStream }))
 
 export const NothingMore = HttpApiSchema.NoContent.annotate({
   description: "`Last-Event-ID` is the id of the run's last event, so the client need not connect again."

@@ -1,15 +1,14 @@
 import { Schema } from "effect"
-import { HttpApiSchema } from "effect/http-api"
 import { RunId } from "../../domain/Id.ts"
 import { AgentReport } from "../../domain/run/AgentReport.ts"
 import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
 import { ThreadKey } from "../../domain/Thread.ts"
 import { optional } from "../../domain/Time.ts"
 
-export const MessageText = Schema.String.pipe(
-  Schema.check(Schema.isMinLength(1, { message: () => "must not be empty", description: "The text for the team's leader." })),
-  Schema.check(Schema.makeFilter(isStorable, { message: () => unstorableDetail }))
-)
+export const MessageText = Schema.String.check(
+  Schema.isMinLength(1, { message: "must not be empty" }),
+  Schema.makeFilter((text) => isStorable(text) || unstorableDetail, { toJsonSchema: () => ({}) })
+).annotate({ description: "The text for the team's leader." })
 
 export const Message = Schema.Struct({
   message: MessageText,
@@ -29,7 +28,7 @@ export const MessageAccepted = Schema.Struct({
   status: Schema.Literal("accepted").annotate({ description: "What happened to the message." }),
   message_id
 }).annotate({
-  ...HttpApiSchema.annotations({ status: 202 }),
+  httpApiStatus: 202,
   description: "The message is stored and will be sent."
 })
 export const MessageAnswered = Schema.Struct({

@@ -39,11 +39,9 @@ export const ReplayBody = Schema.Struct({
 /** The body of a request that replays several runs: the given ones, or all that match. */
 export const ReplayManyBody = Schema.Struct({
   run_ids: optional(
-    Schema.Array(RunId).pipe(
-      Schema.check(Schema.isMinLength(1)),
-      Schema.check(Schema.isMaxLength(mostReplayed)),
-      Schema.annotate({ description: "These runs, in this order, in any state." })
-    )
+    Schema.Array(RunId)
+      .check(Schema.isMinLength(1), Schema.isMaxLength(mostReplayed))
+      .annotate({ description: "These runs, in this order, in any state." })
   ),
   webhook_id: optional(WebhookId.annotate({ description: "The ended runs of this webhook." })),
   team: optional(
@@ -52,10 +50,9 @@ export const ReplayManyBody = Schema.Struct({
     })
   ),
   status: optional(
-    Schema.Array(Schema.Literals(finalStatuses).annotate({ description: "A final status." })).pipe(
-      Schema.check(Schema.isMinLength(1)),
-      Schema.annotate({ description: "Only runs with these statuses; by default `error` and `timeout`." })
-    )
+    Schema.Array(Schema.Literals(finalStatuses).annotate({ description: "A final status." }))
+      .check(Schema.isMinLength(1))
+      .annotate({ description: "Only runs with these statuses; by default `error` and `timeout`." })
   ),
   from: optional(time("Only runs accepted at or after this time.")),
   to: optional(time("Only runs accepted before this time.")),
@@ -70,7 +67,7 @@ export const refusal = {
 }
 
 export const Replayed = Schema.Struct({
-  matched: Schema.Number.annotate({ description: "The number of runs that matched." }),
+  matched: Schema.Finite.annotate({ description: "The number of runs that matched." }),
   more: Schema.Boolean.annotate({
     description: `Whether more than ${mostReplayed} runs match. The oldest are replayed first; repeat the request with another key for the others.`
   }),

@@ -1,15 +1,15 @@
 /** What starts a run, and how it is answered. */
 import { Schema } from "effect"
-import { HttpApiSchema } from "effect/http-api"
 import { RunId } from "../../domain/Id.ts"
 import { ShownReport } from "../../domain/run/AgentReport.ts"
 import { Run, RunError, RunStatus, Variables } from "../../domain/run/Run.ts"
+import { AnyJson } from "../../domain/SchemaParts.ts"
 import { optional } from "../../domain/Time.ts"
-import { offeredFields } from "../Problem.ts"
+import { offeredFields, tagged } from "../Problem.ts"
 
 export const Wait = Schema.Struct({
   wait: Schema.optional(
-    Schema.BooleanFromString.annotate({
+    Schema.Boolean.annotate({
       description: "`true`: the response waits until the run ends."
     })
   )
@@ -43,8 +43,7 @@ const Fields = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.
 export const SampleBody = Schema.Struct({
   variables: optional(Variables),
   payload: optional(
-    Schema.Unknown.annotate({
-      jsonSchema: {},
+    AnyJson.annotate({
       description: "For a webhook with `input: payload`: the request body, any JSON."
     })
   ),
@@ -60,7 +59,7 @@ const status = <const S extends string>(status: S) =>
   Schema.Literal(status).annotate({ description: "What happened to the request." })
 
 export const Accepted = Schema.Struct({ status: status("accepted"), run_id: RunId, ...offeredFields }).annotate({
-  ...HttpApiSchema.annotations({ status: 202 }),
+  httpApiStatus: 202,
   description: "The run is stored and will be sent."
 })
 export const Answered = Schema.Struct({
@@ -91,34 +90,29 @@ export const Cancelled = Schema.Struct({
   }),
   ...offeredFields
 }).annotate({ description: "The filter `cancel_if` holds: the request starts no run and cancels earlier ones." })
-/** The errors of runs have a tag in the typed client, which is not part of the response. */
 const TimeOut = Schema.Struct({
   status: status("timeout"),
   run_id: RunId,
   last_step: Run.fields.last_step,
   ...offeredFields
-}).pipe(Schema.attachPropertySignature("_tag", "TimedOut"))
-export const TimedOut = TimeOut.annotate({
-  ...HttpApiSchema.annotations({ status: 408 }),
-  description: "The timeout has passed. A late answer is stored with the run."
 })
-export const TimedOutInPage = TimeOut.annotate({
-  ...HttpApiSchema.annotations({ status: 504 }),
-  description:
+export const TimedOut = TimeOut.pipe(
+  tagged("TimedOut", 408, "The timeout has passed. A late answer is stored with the run.")
+)
+export const TimedOutInPage = TimeOut.pipe(
+  tagged(
+    "TimedOut",
+    504,
     "Like 408, but for a page in a browser (`Sec-Fetch-Site` or `Origin`), because browsers repeat a POST after a 408."
-})
+  )
+)
 export const Failed = Schema.Struct({
   status: status("error"),
   run_id: RunId,
   error: RunError,
   ...ShownReport.fields,
   ...offeredFields
-})
-  .pipe(Schema.attachPropertySignature("_tag", "Failed"))
-  .annotate({
-    ...HttpApiSchema.annotations({ status: 502 }),
-    description: "The run ended as `error`."
-  })
+}).pipe(tagged("Failed", 502, "The run ended as `error`."))
 
 /** A run as shown to its caller: only the outcome. */
 export const CallersRun = Schema.Struct({

@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Schema, SchemaGetter } from "effect"
 import { ThreadId, WebhookId } from "../../domain/Id.ts"
 import { RunMode, RunStatus } from "../../domain/run/Run.ts"
 import { RunSource } from "../../domain/run/RunSource.ts"
@@ -7,7 +7,7 @@ import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { optional, time } from "../../domain/Time.ts"
 import { listFields } from "../List.ts"
-import { Limit } from "../PageSize.ts"
+import { Limit, wholeNumber } from "../PageSize.ts"
 
 export const RunPage = Schema.Struct({
   ...listFields(RunSummary, "Newest first."),
@@ -19,37 +19,28 @@ export const RunPage = Schema.Struct({
 }).annotate({ identifier: "RunPage", description: "A page of the history." })
 
 /** One or more statuses, separated by commas. */
-const Statuses = Schema.transform(Schema.String, Schema.Array(Schema.String), {
-  strict: true,
-  decode: (text) => text.split(","),
-  encode: (statuses) => statuses.join(",")
+const Statuses = Schema.String.annotate({
+  description: `Only runs with one of these statuses, separated by commas: ${RunStatus.literals.join(", ")}.`
 }).pipe(
-  Schema.compose(Schema.NonEmptyArray(RunStatus), { strict: false }),
-  Schema.annotate({
-    jsonSchema: {
-      type: "string",
-      description: `Only runs with one of these statuses, separated by commas: ${RunStatus.literals.join(", ")}.`
-    }
+  Schema.decodeTo(Schema.NonEmptyArray(RunStatus), {
+    decode: SchemaGetter.transform((text) => text.split(",") as [RunStatus]),
+    encode: SchemaGetter.transform((statuses) => statuses.join(","))
   })
 )
 
-const millis = (description: string) =>
-  Schema.compose(Schema.String.pipe(Schema.check(Schema.isPattern(/^\d{1,15}$/))), Schema.NumberFromString).pipe(
-    Schema.annotate({ jsonSchema: { type: "integer", minimum: 0, description } })
-  )
+const millis = (description: string) => wholeNumber({ minimum: 0, description })
 
 /** In characters. */
 export const maxSearchLength = 200
 
-const Search = Schema.String.pipe(
-  Schema.check(Schema.isMinLength(1)),
-  Schema.check(Schema.isMaxLength(maxSearchLength)),
-  Schema.check(Schema.makeFilter(isStorable, { message: () => unstorableDetail })),
-  Schema.annotate({
-    description:
-      "Only runs with this text in their variables (as JSON), prompt, response or error message, or the run with this id. Searches the first 20,000 characters of each, and ignores the case of A to Z."
-  })
-)
+const Search = Schema.String.check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(maxSearchLength),
+  Schema.makeFilter((text) => isStorable(text) || unstorableDetail, { toJsonSchema: () => ({}) })
+).annotate({
+  description:
+    "Only runs with this text in their variables (as JSON), prompt, response or error message, or the run with this id. Searches the first 20,000 characters of each, and ignores the case of A to Z."
+})
 
 /** The query parameters of a search for runs. */
 export const RunFilterParameters = Schema.Struct({

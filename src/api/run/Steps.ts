@@ -9,8 +9,7 @@ const kind = Schema.Literals(stepKinds).annotate({
     "A tool call (`tool`), one that changes a file (`file`), a text between tool calls (`text`), or a request to the model that failed and is repeated (`retry`)."
 })
 const title = text(`What the agent did, in one line of up to ${maxTitle} characters.`)
-const at = (description: string) =>
-  Schema.String.annotate({ description, jsonSchema: { type: "string", format: "date-time", description } })
+const at = (description: string) => Schema.String.annotate({ description, format: "date-time" })
 
 const others = {
   id: optional(text("The tool call's ID. A later report with it updates this step.")),
@@ -19,8 +18,12 @@ const others = {
     text(`The tool's input, or the text: the first ${maxDetail} characters. Absent once a run has too many steps.`)
   ),
   status: optional(Schema.Literals(stepStatuses).annotate({ description: "How the tool call went." })),
-  result_bytes: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "The size of the tool's result." })),
-  duration_ms: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "How long the tool call took." }))
+  result_bytes: optional(
+    Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "The size of the tool's result." })
+  ),
+  duration_ms: optional(
+    Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "How long the tool call took." })
+  )
 }
 
 export const StepSchema = Schema.Struct({ kind, title, ...others, at: at("When it began.") }).annotate({

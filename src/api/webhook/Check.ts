@@ -4,20 +4,20 @@ import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destina
 import { optional } from "../../domain/Time.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
 import { described, noContent } from "../Endpoint.ts"
-import { BodyFault } from "../Problem.ts"
+import { bodyFaults } from "../Problem.ts"
 
 export const WebhookCheck = Schema.Struct({
   webhook: WebhookDraft,
-  destinations: optional(Schema.Array(DestinationDraft).pipe(Schema.check(Schema.isMaxLength(maxDestinations))))
+  destinations: optional(Schema.Array(DestinationDraft).check(Schema.isMaxLength(maxDestinations)))
 }).annotate({ identifier: "WebhookCheck", description: "A webhook and its destinations, which are only checked." })
 
-export const checkWebhook = HttpApiEndpoint.post("check", "/api/check")
-  .setPayload(WebhookCheck)
-  .addSuccess(noContent("The webhook and its destinations are valid."))
-  .addError(BodyFault)
-  .annotateContext(
-    described(
-      "Check a webhook and its destinations",
-      "Finds all faults that creating them would find, and stores nothing. Secrets, tokens and secret URLs may be absent."
-    )
+export const checkWebhook = HttpApiEndpoint.post("check", "/api/check", {
+  payload: WebhookCheck,
+  success: noContent("The webhook and its destinations are valid."),
+  error: bodyFaults
+}).annotateMerge(
+  described(
+    "Check a webhook and its destinations",
+    "Finds all faults that creating them would find, and stores nothing. Secrets, tokens and secret URLs may be absent."
   )
+)
