@@ -1,12 +1,12 @@
 /** The server that a command speaks to, and how it prints what the server answers. */
 import { Config, Effect, Layer, Option, Record, Redacted, Result, Schema } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
-import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as Client from "../api/Client.ts"
 import { withNumbers } from "../api/ExactNumbers.ts"
 import * as Json from "../domain/Json.ts"
-import type { Answer, Endpoint, EndpointName, Request } from "./Endpoint.ts"
+import { type Answer, type EndpointName, endpointOf, type Request } from "./Endpoint.ts"
 import { type Failure, fromClient, fromResponse, unexpected, usage } from "./Failure.ts"
 import * as ProfileFile from "./profile/ProfileFile.ts"
 import { outcomeOf } from "./run/Outcome.ts"
@@ -147,11 +147,14 @@ export const connectPublicly = Effect.fnUntraced(function* (given: Omit<Given, "
 /** Members of responses that commands print, in which numbers stay as they were written. */
 const ofCallers = ["variables", "payload", "answer"]
 
-/** The JSON of a response. */
-export const jsonOf = (response: HttpClientResponse.HttpClientResponse) =>
-  Effect.flatMap(response.text, (text) =>
-    Effect.try(() => (text === "" ? undefined : Json.withPlainNumbers(Json.parse(text), ofCallers)))
-  )
+/** The JSON of a response. What is no JSON is no answer of an API either. */
+export const jsonOf = (response: HttpClientResponse.HttpClientResponse): Effect.Effect<unknown, HttpClientError.HttpClientError> =>
+  Effect.map(response.text, (text) => {
+    const parsed = Result.try((): unknown => (text === "" ? undefined : Json.withPlainNumbers(Json.parse(text), ofCallers)))
+    return Result.getOrElse(parsed, () => notJson)
+  })
+
+const notJson = Symbol("not JSON")
 
 type Methods = Readonly<
   Record<string, Readonly<Record<string, (request: object) => Effect.Effect<HttpClientResponse.HttpClientResponse>>>>
@@ -160,11 +163,12 @@ type Methods = Readonly<
 /** The response of an endpoint, if it is a success. */
 export const respond = <N extends EndpointName>(
   { call, url }: Connection,
-  { group, id }: Endpoint,
-  request: Request<N>,
+  name: N,
+  request: Partial<Request<N>>,
   notFound?: string
 ) =>
   Effect.gen(function* () {
+    const { group, id } = endpointOf(name)
     const response = yield* call((client) =>
       (client as unknown as Methods)[group]![id]!({ ...request, responseMode: "response-only" })
     )
@@ -176,15 +180,15 @@ export const respond = <N extends EndpointName>(
 /** The answer of an endpoint: its JSON, and what it means. */
 export const send = Effect.fn("Cli.send")(function* <N extends EndpointName>(
   connection: Connection,
-  endpoint: Endpoint,
-  request: Request<N>,
+  name: N,
+  request: Partial<Request<N>>,
   notFound?: string
 ) {
-  const response = yield* respond(connection, endpoint, request, notFound)
-  const json = yield* Effect.option(jsonOf(response))
-  const answer = Option.map(json, Schema.decodeUnknownResult(endpoint.answer))
-  return Option.isSome(json) && Option.isSome(answer) && Result.isSuccess(answer.value)
-    ? { json: json.value, answer: answer.value.success as Answer<N> }
+  const response = yield* respond(connection, name, request, notFound)
+  const json = yield* connection.call(() => jsonOf(response))
+  const answer = Schema.decodeUnknownResult(endpointOf(name).answer)(json)
+  return Result.isSuccess(answer)
+    ? { json, answer: answer.success as Answer<N> }
     : yield* unexpected(connection.url)
 })
 

@@ -1,12 +1,12 @@
 /** Commands, most of them from an endpoint of the API: its fields are their input, and its answer is what they print. */
-import { Effect, Terminal } from "effect"
+import { Effect, Struct, Terminal } from "effect"
 import { Command, Flag, Prompt } from "effect/cli"
 import type { HttpClient } from "effect/http"
 import type { Client } from "../api/Client.ts"
 import * as Call from "./Call.ts"
-import type { Answer, EndpointName } from "./Endpoint.ts"
+import type { Answer, EndpointName, Request } from "./Endpoint.ts"
 import { exitCodes, Failure, refused, usage } from "./Failure.ts"
-import { type Found, type InputOptions, inputOf, type Raw } from "./Input.ts"
+import { type Found, type Given, type InputOptions, inputOf, type Raw } from "./Input.ts"
 import { print, printJson } from "./Output.ts"
 import { rules } from "./Rules.ts"
 
@@ -53,6 +53,17 @@ export const remote = <C extends Config, R>(
     Effect.flatMap(Call.connect(server), (connection) => run(given as Infer<C>, connection))
   ).pipe(described(texts), Call.withEarlyFlags) as Leaf
 
+/** A command that speaks to a server without a key. */
+export const open = <C extends Config, R>(
+  name: string,
+  texts: Texts,
+  config: C,
+  run: (options: Infer<C>, connection: Call.Connection) => Effect.Effect<void, Failure, R>
+) =>
+  Command.make(name, { given: config, server: Struct.omit(Call.flags, ["adminKey"]) }, ({ given, server }) =>
+    Effect.flatMap(Call.connectPublicly(server), (connection) => run(given as Infer<C>, connection))
+  ).pipe(described(texts), Call.withEarlyPublicFlags) as Leaf
+
 /** Commands with the same first words. */
 export const group = (name: string, about: string, commands: ReadonlyArray<Leaf>): Leaf =>
   Command.make(name).pipe(Command.withDescription(about), Command.withSubcommands(commands)) as Leaf
@@ -86,15 +97,22 @@ export const confirm = Effect.fnUntraced(function* (isConfirmed: boolean, questi
 export interface At<N extends EndpointName, C extends Config> extends Found<N> {
   readonly connection: Call.Connection
   readonly more: Infer<C>
+  /** What was given for a flag. */
+  readonly given: Given
   /** Sends the request with other fields. */
-  readonly send: (change: Partial<Found<N>["request"]>) => Effect.Effect<Answer<N>, Failure, HttpClient.HttpClient>
+  readonly send: (change: Partial<Request<N>>) => Effect.Effect<Answer<N>, Failure, HttpClient.HttpClient>
 }
 
 /** How a command differs from its endpoint. `C`: further flags. `B`: what is shown beside the answer. */
 export interface Spec<N extends EndpointName, C extends Config, B> extends Partial<Texts>, InputOptions {
   readonly more?: C
-  /** Changes the JSON of the request. */
-  readonly prepare?: (raw: Raw, more: Infer<C>, connection: Call.Connection) => Effect.Effect<Raw, Failure, Services>
+  /** Changes the JSON of the request, before it is checked. */
+  readonly prepare?: (raw: Raw, more: Infer<C>) => Effect.Effect<Raw, Failure>
+  /** Changes the request that is sent. */
+  readonly amend?: (
+    request: Request<N>,
+    connection: Call.Connection
+  ) => Effect.Effect<Request<N>, Failure, HttpClient.HttpClient>
   /** Asks for a confirmation; `undefined`: none is needed. */
   readonly ask?: (
     at: At<N, C>
@@ -109,7 +127,7 @@ export interface Spec<N extends EndpointName, C extends Config, B> extends Parti
   readonly beside?: (client: Client, answer: Answer<N>, at: At<N, C>) => Effect.Effect<B, unknown, HttpClient.HttpClient>
   readonly text: (answer: Answer<N>, at: At<N, C>, beside: B) => string
   /** After the answer was printed. */
-  readonly then?: (answer: Answer<N>, at: At<N, C>) => Effect.Effect<void, Failure>
+  readonly then?: (answer: Answer<N>, at: At<N, C>) => Effect.Effect<void, Failure, HttpClient.HttpClient>
 }
 
 /** The command for an endpoint. */
@@ -125,20 +143,23 @@ export const derived = <N extends EndpointName, C extends Config = {}, B = undef
 
   const run = Effect.fnUntraced(function* (given: Infer<typeof config>, connection: Call.Connection) {
     const more = given.more as Infer<C>
-    const { found, notFound, request } = yield* input.read(
-      given.words as Readonly<Record<string, ReadonlyArray<string>>>,
+    const words = given.words as Readonly<Record<string, ReadonlyArray<string>>>
+    const { found, notFound, ...parsed } = yield* input.read(
+      words,
       connection,
       (raw) => {
         if (input.endpoint.isEdit && Object.keys(raw.payload).length === 0 && spec.set === undefined) {
           return Effect.fail(usage("nothing to change; see the options with --help"))
         }
-        return spec.prepare?.(raw, more, connection) ?? Effect.succeed(raw)
+        return spec.prepare?.(raw, more) ?? Effect.succeed(raw)
       }
     )
-    const send = (change: Partial<Found<N>["request"]>) =>
-      Call.send(connection, input.endpoint, { ...request, ...change }, notFound)
+    const request = yield* spec.amend?.(parsed.request, connection) ?? Effect.succeed(parsed.request)
+    const send = (change: Partial<Request<N>>) =>
+      Call.send(connection, endpoint, { ...request, ...change }, notFound)
     const at: At<N, C> = {
       ...{ found, notFound, request, connection, more },
+      given: (flag) => words[flag] ?? [],
       send: (change) => Effect.map(send(change), ({ answer }) => answer)
     }
     if (spec.ask && !given.yes) {

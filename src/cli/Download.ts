@@ -7,7 +7,7 @@ import * as NodeStream from "@effect/platform-node/NodeStream"
 import { hasProperty } from "effect/Predicate"
 import { respond } from "./Call.ts"
 import { type Leaf, remote, type Texts } from "./Command.ts"
-import { endpointOf } from "./Endpoint.ts"
+import type { EndpointName } from "./Endpoint.ts"
 import { exitCodes, Failure, refused } from "./Failure.ts"
 import { inputOf, type Rules } from "./Input.ts"
 import { rules as usual } from "./Rules.ts"
@@ -37,8 +37,7 @@ export const downloadCommand = <N extends "audit.exportCsv" | "runs.exportCsv">(
   return remote("export", texts, { words: input.config, format, output }, ({ format, output, words }, connection) =>
     Effect.gen(function* () {
       const { notFound, request } = yield* input.read(words as Readonly<Record<string, ReadonlyArray<string>>>, connection)
-      const endpoint = format === "csv" ? input.endpoint : endpointOf(jsonl)
-      const response = yield* respond(connection, endpoint, request, notFound)
+      const response = yield* respond<EndpointName>(connection, format === "csv" ? csv : jsonl, request, notFound)
       const lost = new Failure({ exit: exitCodes.outOfReach, title: "The connection was lost; the output is incomplete" })
       const source = yield* NodeStream.toReadable(Stream.catch(response.stream, () => Stream.fail(lost)))
       yield* Effect.tryPromise({

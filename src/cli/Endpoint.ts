@@ -55,8 +55,11 @@ export interface Endpoint {
 
 const membersOf = (ast: AST.AST): ReadonlyArray<AST.AST> => (AST.isUnion(ast) ? ast.types.flatMap(membersOf) : [ast])
 
-const aboutOf = (ast: AST.AST): string | undefined =>
-  AST.resolveDescription(ast) ?? (AST.isUnion(ast) ? ast.types.map(aboutOf).find((text) => text !== undefined) : undefined)
+/** Of a value, of a member, or of the text that becomes the value. */
+const aboutOf = (ast: AST.AST): string | undefined => {
+  const inner = [...(AST.isUnion(ast) ? ast.types : []), ...(ast.encoding ?? []).map(({ to }) => to)]
+  return AST.resolveDescription(ast) ?? inner.map(aboutOf).find((text) => text !== undefined)
+}
 
 /** Without the members that stand for an absent value. */
 const valueOf = (ast: AST.AST): AST.AST => {
@@ -65,8 +68,7 @@ const valueOf = (ast: AST.AST): AST.AST => {
   return types.length === 1 ? valueOf(types[0]!) : ast
 }
 
-const fieldsOf = (place: Place, schema: Schema.Top): ReadonlyArray<Field> => {
-  const { ast } = Schema.toType(schema)
+const fieldsOf = (place: Place, { ast }: Schema.Top): ReadonlyArray<Field> => {
   if (!AST.isObjects(ast)) return []
   return ast.propertySignatures.map(({ name, type }) => ({
     ...{ place, name: String(name), ast: valueOf(type), isRequired: !AST.isOptional(type) },

@@ -150,7 +150,8 @@ export const fieldRule = (field: Field, { accepts, isArgument, name, ...word }: 
   if (AST.isArrays(ast)) {
     const each = ast.rest[0] === undefined ? [] : wordsOf(ast.rest[0])
     const some = each.length === 0 ? undefined : `must be one or more of ${each.join(", ")}, separated by commas`
-    return make({ value: "list", repeats: true }, (texts) => texts.flatMap((text) => text.split(",")), some)
+    const split = (texts: Texts) => texts.flatMap((text) => text.split(","))
+    return make({ value: "list", repeats: true }, (texts) => (place === "payload" ? split(texts) : texts.join(",")), some)
   }
   if (AST.isNumber(ast)) {
     return make({ value: "number" }, ([text]) => (place === "payload" && isNumber(text) ? Number(text) : text))
@@ -186,11 +187,11 @@ export interface Input<N extends EndpointName> {
   readonly config: Command.Command.Config
   /** The fault that the server finds in a field, by the flag that sets it. */
   readonly labelOf: (pointer: string) => string
-  readonly read: <E = never, R = never>(
+  readonly read: (
     words: Readonly<Record<string, Texts>>,
     connection: Connection,
-    prepare?: (raw: Raw) => Effect.Effect<Raw, E, R>
-  ) => Effect.Effect<Found<N>, Failure | E, FileSystem.FileSystem | HttpClient.HttpClient | R>
+    prepare?: (raw: Raw) => Effect.Effect<Raw, Failure>
+  ) => Effect.Effect<Found<N>, Failure, FileSystem.FileSystem | HttpClient.HttpClient>
 }
 
 const need = ({ flags }: Rule): string =>

@@ -1,5 +1,6 @@
 /** How the command line has the fields of the API that are not simply flags of the same names. */
 import { Effect, Result } from "effect"
+import { pageSize } from "../api/PageSize.ts"
 import * as Json from "../domain/Json.ts"
 import type { Variables } from "../domain/run/Run.ts"
 import { teamNameAccepts, teamNamePattern } from "../domain/TeamName.ts"
@@ -44,6 +45,9 @@ const runArgument = object("run-id", "The run's ID, the beginning or end of one,
   find: (connection, text) => Effect.map(findRun(connection, text), (id) => ({ id }))
 })
 
+export const noVersion = (version: string) =>
+  `The webhook has no version ${version}, or its template is no longer stored; see webhook-trigger webhook versions`
+
 const ofOwner = (what: string) => (id: string, { webhook }: Readonly<Record<string, string>>) =>
   webhook === undefined ? `No ${what} of alerts has the id ${quoted(id)}` : `The webhook has no ${what} ${quoted(id)}`
 
@@ -84,21 +88,16 @@ const paths: Rules = {
   ),
   "templates/:version": (field) =>
     matching(
-      object(
-        "version",
-        "A version from webhook versions or run show",
-        (version) =>
-          `The webhook has no version ${version}, or its template is no longer stored; see webhook-trigger webhook versions`
-      )(field),
+      object("version", "A version from webhook versions or run show", noVersion)(field),
       /^[1-9]\d{0,8}$/,
       "must be a whole number from 1 to 999999999"
     )
 }
 
-const seconds = (name: string) => (field: Field): Rule =>
+const seconds = (name: string, about: string) => (): Rule =>
   flag(
     name,
-    { value: "seconds", about: field.about.replace(/, in milliseconds\.$/, "") },
+    { value: "seconds", about },
     ([text]) => (/^\d+(\.\d+)?$/.test(text) ? String(Math.round(Number(text) * 1000)) : text),
     { accepts: "must be a number of seconds" }
   )
@@ -199,15 +198,15 @@ const verification = (): Rule => ({
   })
 })
 
-const headers = (field: Field, { isEdit }: { readonly isEdit: boolean }): Rule => {
+const headers = (_: Field, { isEdit }: { readonly isEdit: boolean }): Rule => {
   const rule: Rule = {
     flags: { header: { value: "'Name: value'", about: "A header to send, stored encrypted; repeatable", repeats: true } },
     read: (given) => {
-      const pairs = given("header").map((text) => /^([^:\s]+):\s*(.*)$/.exec(text)?.slice(1))
-      if (pairs.length === 0) return Effect.undefined
-      return pairs.includes(undefined)
+      const all = given("header").map((text) => /^(?<name>[^:\s]+):\s*(?<value>.*)$/.exec(text)?.groups)
+      if (all.length === 0) return Effect.undefined
+      return all.includes(undefined)
         ? Effect.fail("--header takes a name and a value, such as 'Authorization: Bearer x'")
-        : Effect.succeed(Object.fromEntries(pairs as ReadonlyArray<[string, string]>))
+        : Effect.succeed(Object.fromEntries(all.map((header) => [header!.name!, header!.value!])))
     }
   }
   return isEdit ? switches({ "no-headers": [{}, "Remove all headers"] }, rule) : rule
@@ -226,13 +225,18 @@ const fields: Rules = {
     }),
   wait: (field) => fieldRule(field, { about: "Wait for the answer and print it" }),
   cursor: (field) => fieldRule(field, { about: "The previous page's `next_cursor`" }),
-  limit: (field) => fieldRule(field, { value: "count" }),
+  limit: (field) =>
+    fieldRule(field, {
+      ...{ value: "count", about: `Entries per page; default: ${pageSize.default}` },
+      accepts: `must be a whole number from ${pageSize.minimum} to ${pageSize.maximum}`
+    }),
   thread_id: (field) => fieldRule(field, { name: "thread", value: "id", accepts: "must be a thread's id" }),
   webhook_id: (field) => fieldRule(field, { name: "webhook", value: "id" }),
   destination_id: (field) => fieldRule(field, { name: "destination", value: "id" }),
-  min_duration_ms: seconds("min-duration"),
-  max_duration_ms: seconds("max-duration"),
-  overlap_seconds: (field) => fieldRule(field, { name: "overlap", value: "seconds" }),
+  min_duration_ms: seconds("min-duration", "Only runs with at least this duration"),
+  max_duration_ms: seconds("max-duration", "Only runs with at most this duration"),
+  overlap_seconds: (field) =>
+    fieldRule(field, { name: "overlap", value: "seconds", about: "How long the one before stays valid, up to 30 days" }),
   message: (field) => fieldRule(field, { name: "text", isArgument: true, about: "The message to the agent" }),
   prompt: () =>
     switches({ "same-prompt": ["same", "Send the same prompt instead of rendering the current template"] }),
