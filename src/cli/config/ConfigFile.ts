@@ -1,12 +1,10 @@
 /** The schema of a configuration file: webhooks, teams, destinations and alert rules, without secrets. */
-import { JSONSchema } from "effect"
 import { Schema, Struct } from "effect"
 import { AlertRuleDraft } from "../../domain/alert/AlertRule.ts"
 import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
 import { TeamDraft } from "../../domain/Team.ts"
 import { optional } from "../../domain/Time.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
-import { didYouMean } from "../ArgumentParser.ts"
 
 const variable = (what: string) =>
   optional(
@@ -23,7 +21,7 @@ const id = optional(
 
 const DestinationEntry = Schema.Struct({
   id,
-  ...Struct.omit(DestinationDraft.fields, "token", "headers"),
+  ...Struct.omit(DestinationDraft.fields, ["token", "headers"]),
   url_env: variable("the secret URL"),
   url_file: file("the secret URL"),
   token_env: variable("the token"),
@@ -37,7 +35,7 @@ const DestinationEntry = Schema.Struct({
 
 const WebhookEntry = Schema.Struct({
   id,
-  ...Struct.omit(WebhookDraft.fields, "secret", "prompt_template"),
+  ...Struct.omit(WebhookDraft.fields, ["secret", "prompt_template"]),
   prompt_template: optional(WebhookDraft.fields.prompt_template),
   prompt_template_file: file("the prompt"),
   secret_env: variable("the secret of the verification"),
@@ -48,7 +46,7 @@ const WebhookEntry = Schema.Struct({
 }).annotate({ identifier: "Webhook" })
 
 const AlertRuleEntry = Schema.Struct({
-  ...Struct.omit(AlertRuleDraft.fields, "webhook_id", "destination_ids"),
+  ...Struct.omit(AlertRuleDraft.fields, ["webhook_id", "destination_ids"]),
   webhook: optional(
     Schema.NonEmptyString.annotate({
       description: "Limits the rule to this webhook, by name, or by ID if the name is not unique."
@@ -92,6 +90,25 @@ const entries = {
   alert_rules: AlertRuleEntry.fields
 }
 
+const distance = (a: string, b: string): number => {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
+  for (const letter of a) {
+    let corner = row[0]!
+    row = row.reduce<Array<number>>((next, above, at) => {
+      const best = at === 0 ? above + 1 : Math.min(above + 1, next[at - 1]! + 1, corner + (letter === b[at - 1] ? 0 : 1))
+      corner = above
+      return [...next, best]
+    }, [])
+  }
+  return row.at(-1)!
+}
+
+/** As in `; did you mean list?`, or nothing: a letter in three may differ. */
+const didYouMean = (word: string, names: ReadonlyArray<string>): string => {
+  const [nearest] = names.toSorted((a, b) => distance(word, a) - distance(word, b))
+  return nearest !== undefined && distance(word, nearest) <= word.length / 3 ? `; did you mean ${nearest}?` : ""
+}
+
 /** Why a field is unknown: it holds a secret, or its name is wrong. */
 export const unknownField = (path: ReadonlyArray<PropertyKey>): string => {
   const name = String(path.at(-1))
@@ -101,4 +118,4 @@ export const unknownField = (path: ReadonlyArray<PropertyKey>): string => {
 }
 
 /** For editors that complete and check YAML. */
-export const jsonSchema = () => JSONSchema.make(ConfigFile)
+export const jsonSchema = () => Schema.toJsonSchemaDocument(ConfigFile)

@@ -8,7 +8,7 @@ import { type Failure, usage } from "../Failure.ts"
 import { readText } from "../Files.ts"
 import { parse, type Source } from "./YamlFile.ts"
 
-export const files = Flag.String("file").pipe(
+export const files = Flag.Path("file").pipe(
   Flag.withAlias("f"),
   Flag.withMetavar("path"),
   Flag.withDescription(

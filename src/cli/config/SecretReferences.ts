@@ -1,6 +1,6 @@
 /** Secrets that files refer to by the name of a variable, or by another file. */
 import { join } from "node:path"
-import { Config, Effect, type FileSystem as Files, Option } from "effect"
+import { Config, Effect, type FileSystem, Option } from "effect"
 import { readText } from "../Files.ts"
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -37,7 +37,7 @@ export const readSecret = (
   folder: string,
   entry: Fields,
   name: string
-): Effect.Effect<Secret | undefined, never, Files> => {
+): Effect.Effect<Secret | undefined, never, FileSystem.FileSystem> => {
   const [variable, file] = [entry[`${name}_env`], entry[`${name}_file`]]
   if (typeof variable === "string") return fromVariable(`${name}_env`, variable)
   if (typeof file === "string") return fromFile(`${name}_file`, join(folder, file))

@@ -13,20 +13,17 @@ const concurrency = 8
 
 export const destinationsOf = (client: Client, webhooks: ReadonlyArray<Webhook>) =>
   Effect.map(
-    Effect.forEach(webhooks, ({ id }) => client.destinations.list({ path: { id } }), { concurrency }),
+    Effect.forEach(webhooks, ({ id }) => client.destinations.list({ params: { id } }), { concurrency }),
     (lists) => new Map(webhooks.map(({ id }, at): [string, ReadonlyArray<Destination>] => [id, lists[at]!.data]))
   )
 
-export const alertsOf = (client: Client) =>
+/** `otherwise`: the key is limited to teams, but alerts belong to the whole server. */
+export const alertsOr = <A, E, R>(client: Client, otherwise: (detail: string) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
-    const { data: destinations } = yield* client.alertDestinations.list({ path: {} })
+    const { data: destinations } = yield* client.alertDestinations.list({ params: {} })
     const { data: rules } = yield* client.alerts.rules()
     return { destinations, rules }
-  })
-
-/** The key is limited to teams, but alerts belong to the whole server. */
-export const isForbidden = (error: unknown): error is { readonly status: 403; readonly detail: string } =>
-  typeof error === "object" && error !== null && "status" in error && error.status === 403
+  }).pipe(Effect.catchTag("Forbidden", ({ detail }) => otherwise(detail)))
 
 type Found<A> = Result.Result<A | undefined, Fault>
 

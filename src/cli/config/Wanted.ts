@@ -54,7 +54,7 @@ const webhook = Effect.fnUntraced(function* (entry: WebhookEntry, source: Source
     id: entry.id,
     name: entry.name,
     fields: {
-      ...Struct.omit(entry, "id", "destinations", "prompt_template_file", "secret_env", "secret_file"),
+      ...Struct.omit(entry, ["id", "destinations", "prompt_template_file", "secret_env", "secret_file"]),
       prompt_template: template
     },
     secret: yield* readSecret(folder, entry, "secret"),
