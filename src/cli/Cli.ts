@@ -82,15 +82,24 @@ const presenter: CliOutput.Presenter = {
   }
 }
 
-/** In one line. */
-const faultOf = ({ message }: CliError.CliError): string => message.replace(/\n\s*/g, " ")
+const faultOf = (error: CliError.CliError): string => {
+  const suggestions = "suggestions" in error ? error.suggestions.join(" or ") : ""
+  return error.message.split("\n")[0] + (suggestions === "" ? "" : `; did you mean ${suggestions}?`)
+}
 
-const failureOf = (error: CliError.CliError): Failure | undefined =>
-  error._tag !== "ShowHelp"
-    ? wrongUsage([faultOf(error)])
-    : error.errors.length === 0
-      ? undefined
-      : wrongUsage(error.errors.map(faultOf), error.commandPath.join(" "))
+/** Help that was asked for is no failure. */
+const failureOf = (error: CliError.CliError): Effect.Effect<void, Failure> => {
+  const errors = error._tag === "ShowHelp" ? error.errors : [error]
+  return errors.length === 0 ? Effect.void : Effect.fail(wrongUsage(errors.map(faultOf)))
+}
+
+/** The names of the command that the words begin with. */
+const pathOf = (command: Command.Command.Any, [word, ...words]: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (word === undefined) return [command.name]
+  const below = command.subcommands.flatMap(({ commands }): ReadonlyArray<Command.Command.Any> => commands)
+  const named = below.find(({ name }) => name === word)
+  return named === undefined ? pathOf(command, words) : [command.name, ...pathOf(named, words)]
+}
 
 /**
  * Runs the command line and returns its exit code. `words` excludes the program's name. Results go to standard output,
@@ -101,17 +110,16 @@ export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, ve
   const at = words.findIndex((word) => !word.startsWith("-"))
   const asked = words[at] === "help" ? [...words.toSpliced(at, 1), "--help"] : words
   const before = words.slice(0, words.includes("--") ? words.indexOf("--") : undefined)
-  const report = (failure: Failure) =>
-    Effect.as(
-      printError(before.includes("--json") ? JSON.stringify(toJson(failure), null, 2) : describe(failure)),
-      failure.exit
-    )
-  return yield* Command.runWith(program(local, version), { version })(asked).pipe(
+  const root = program(local, version)
+  const report = (failure: Failure) => {
+    const text = before.includes("--json")
+      ? JSON.stringify(toJson(failure), null, 2)
+      : describe(failure, pathOf(root, before).join(" "))
+    return Effect.as(printError(text), failure.exit)
+  }
+  return yield* Command.runWith(root, { version })(asked).pipe(
+    Effect.catchIf(CliError.isCliError, failureOf),
     Effect.as(0),
-    Effect.catchIf(CliError.isCliError, (error) => {
-      const failure = failureOf(error)
-      return failure === undefined ? Effect.succeed(0) : Effect.fail(failure)
-    }),
     Effect.catchTag("CliFailure", report),
     Effect.provide(layer)
   )

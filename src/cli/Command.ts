@@ -144,16 +144,11 @@ export const derived = <N extends EndpointName, C extends Config = {}, B = undef
   const run = Effect.fnUntraced(function* (given: Infer<typeof config>, connection: Call.Connection) {
     const more = given.more as Infer<C>
     const words = given.words as Readonly<Record<string, ReadonlyArray<string>>>
-    const { found, notFound, ...parsed } = yield* input.read(
-      words,
-      connection,
-      (raw) => {
-        if (input.endpoint.isEdit && Object.keys(raw.payload).length === 0 && spec.set === undefined) {
-          return Effect.fail(usage("nothing to change; see the options with --help"))
-        }
-        return spec.prepare?.(raw, more) ?? Effect.succeed(raw)
-      }
-    )
+    const prepare = (raw: Raw) => spec.prepare?.(raw, more) ?? Effect.succeed(raw)
+    const { found, notFound, ...parsed } = yield* input.read(words, connection, prepare)
+    if (input.endpoint.isEdit && Object.keys(parsed.request.payload as object).length === 0) {
+      return yield* usage("nothing to change; see the options with --help")
+    }
     const request = yield* spec.amend?.(parsed.request, connection) ?? Effect.succeed(parsed.request)
     const send = (change: Partial<Request<N>>) =>
       Call.send(connection, endpoint, { ...request, ...change }, notFound)

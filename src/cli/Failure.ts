@@ -27,19 +27,20 @@ export const usage = (detail: string, faults?: ReadonlyArray<Fault>): Failure =>
   new Failure({ exit: exitCodes.usage, title: "Wrong usage", detail, ...(faults && { faults }) })
 
 /** What is wrong with the words of a command line. */
-export const wrongUsage = (details: ReadonlyArray<string>, command = "the command with"): Failure =>
+export const wrongUsage = (details: ReadonlyArray<string>): Failure =>
   new Failure({
-    exit: exitCodes.usage,
-    title: `Wrong usage; see ${command} --help`,
+    ...{ exit: exitCodes.usage, title: "Wrong usage" },
     faults: details.map((detail) => ({ pointer: "", detail }))
   })
 
 /** One line, and one more for each fault. */
-export const describe = ({ title, detail, faults }: Failure): string =>
-  [
-    detail === undefined || detail === title ? title : `${title}: ${detail}`,
+export const describe = ({ detail, faults, title }: Failure, command: string): string => {
+  const more = title === "Wrong usage" && detail === undefined ? `; see ${command} --help` : ""
+  return [
+    detail === undefined || detail === title ? title + more : `${title}: ${detail}`,
     ...(faults ?? []).map((fault) => `  ${fault.pointer === "" ? "" : `${fault.pointer}  `}${fault.detail}`)
   ].join("\n")
+}
 
 /** The server's response, without the tag that the client has added, or an object of the same form. */
 export const toJson = ({ body, detail, faults, title }: Failure): unknown =>

@@ -132,7 +132,7 @@ const isNumber = (text: string): boolean => /^-?\d+(\.\d+)?$/.test(text)
 export const fieldRule = (field: Field, { accepts, isArgument, name, ...word }: Options = {}): Rule => {
   const { ast, isNullable, place } = field
   const called = name ?? field.name.replaceAll("_", "-")
-  const about = field.about.replace(/\.$/, "")
+  const about = field.about.replace("`null` removes it.", "An empty text removes it.").replace(/\.$/, "")
   const make = (usual: Word, parse: (texts: Arr.NonEmptyReadonlyArray<string>) => unknown, takes?: string) => {
     const says = accepts ?? takes
     return flag(called, { about, ...usual, ...word }, ([text, ...more]) => (isNullable && text === "" ? null : parse([text, ...more])), {
