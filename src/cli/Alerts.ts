@@ -4,7 +4,7 @@ import { alertConditionNames, conditionOf } from "../domain/alert/AlertCondition
 import type { AlertRule } from "../domain/alert/AlertRule.ts"
 import { derived, group } from "./Command.ts"
 import { alertDestinations, dataOf } from "./Destinations.ts"
-import { ago, fields, listText } from "./Output.ts"
+import { fields, listText } from "./Output.ts"
 
 const scopeOf = ({ team, webhook_id }: AlertRule): string =>
   webhook_id !== undefined ? `webhook ${webhook_id}` : team !== undefined ? `team ${team}` : "all"
@@ -33,21 +33,13 @@ const toggle = (name: string, about: string, enabled: boolean) =>
 
 const rules = group("rule", "Rules: when alerts begin.", [
   derived("list", "alerts.rules", {
-    about: "List the rules",
     json: dataOf,
     text: listText<AlertRule>(
-      {
-        ID: ({ id }) => id,
-        STATE: stateOf,
-        CONDITION: ({ condition }) => condition,
-        THRESHOLD: thresholdOf,
-        FOR: scopeOf
-      },
+      { ID: "id", STATE: stateOf, CONDITION: "condition", THRESHOLD: thresholdOf, FOR: scopeOf },
       "No rules yet. Add one: webhook-trigger alert rule add failures_in_a_row"
     )
   }),
   derived("add", "alerts.createRule", {
-    about: "Add a rule",
     details: `Without --webhook and --team, it covers everything. Conditions: ${alertConditionNames.join(", ")}.`,
     examples: [
       "webhook-trigger alert rule add failures_in_a_row",
@@ -55,11 +47,10 @@ const rules = group("rule", "Rules: when alerts begin.", [
     ],
     text: describe
   }),
-  derived("edit", "alerts.editRule", { about: "Edit a rule", text: describe }),
+  derived("edit", "alerts.editRule", { text: describe }),
   toggle("enable", "Switch a rule on", true),
   toggle("disable", "Switch a rule off, which resolves its alerts", false),
   derived("delete", "alerts.deleteRule", {
-    about: "Delete a rule and its alerts",
     ask: () => "Delete the rule and its alerts?",
     text: () => "Rule deleted."
   })
@@ -71,12 +62,7 @@ export const alerts = group("alert", "Alerts: what is wrong now, when alerts beg
     set: { query: { limit: "100" } },
     json: dataOf,
     text: listText<Alert>(
-      {
-        STATE: ({ state }) => state,
-        SINCE: ({ since }) => ago(since),
-        RESOLVED: ({ resolved_at }) => ago(resolved_at),
-        ALERT: describeAlert
-      },
+      { STATE: "state", SINCE: "since", RESOLVED: "resolved_at", ALERT: describeAlert },
       "No alerts."
     )
   }),

@@ -5,10 +5,7 @@ import { quoted } from "./Output.ts"
 export type BrokerRights = ReturnType<typeof rightsOf>
 
 /** RabbitMQ's permissions are regular expressions for the names of queues and exchanges. */
-export const rightsOf = (
-  team: string,
-  options: { readonly vhost: string; readonly user: Option.Option<string> }
-) => ({
+export const rightsOf = (team: string, options: { readonly vhost: string; readonly user: Option.Option<string> }) => ({
   user: Option.getOrElse(options.user, () => `team-${team}`),
   vhost: options.vhost,
   // The team's queue, and the queues for cancellations.

@@ -1,8 +1,9 @@
 /** The server that a command speaks to, and how it prints what the server answers. */
+
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Effect, Layer, Option, Record, Redacted, Result, Schema } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
 import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as Client from "../api/Client.ts"
 import { withNumbers } from "../api/ExactNumbers.ts"
 import * as Json from "../domain/Json.ts"
@@ -15,9 +16,7 @@ import { outcomeOf } from "./run/Outcome.ts"
 export const flags = {
   url: Flag.String("url").pipe(
     Flag.withMetavar("address"),
-    Flag.withDescription(
-      "The server's address; default: WEBHOOK_TRIGGER_URL, the profile's, or http://localhost:8080"
-    ),
+    Flag.withDescription("The server's address; default: WEBHOOK_TRIGGER_URL, the profile's, or http://localhost:8080"),
     Flag.optional
   ),
   adminKey: Flag.Redacted("admin-key").pipe(
@@ -79,7 +78,10 @@ export const parseKey = (text: string): Option.Option<Redacted.Redacted> =>
   )
 
 const variable = (name: string) =>
-  Effect.map(Effect.orElseSucceed(Config.option(Config.NonEmptyString(name)), Option.none<string>), Option.getOrUndefined)
+  Effect.map(
+    Effect.orElseSucceed(Config.option(Config.NonEmptyString(name)), Option.none<string>),
+    Option.getOrUndefined
+  )
 
 const defaultUrl = "http://localhost:8080"
 
@@ -148,9 +150,13 @@ export const connectPublicly = Effect.fnUntraced(function* (given: Omit<Given, "
 const ofCallers = ["variables", "payload", "answer"]
 
 /** The JSON of a response. What is no JSON is no answer of an API either. */
-export const jsonOf = (response: HttpClientResponse.HttpClientResponse): Effect.Effect<unknown, HttpClientError.HttpClientError> =>
+export const jsonOf = (
+  response: HttpClientResponse.HttpClientResponse
+): Effect.Effect<unknown, HttpClientError.HttpClientError> =>
   Effect.map(response.text, (text) => {
-    const parsed = Result.try((): unknown => (text === "" ? undefined : Json.withPlainNumbers(Json.parse(text), ofCallers)))
+    const parsed = Result.try((): unknown =>
+      text === "" ? undefined : Json.withPlainNumbers(Json.parse(text), ofCallers)
+    )
     return Result.getOrElse(parsed, () => notJson)
   })
 
@@ -187,9 +193,7 @@ export const send = Effect.fn("Cli.send")(function* <N extends EndpointName>(
   const response = yield* respond(connection, name, request, notFound)
   const json = yield* connection.call(() => jsonOf(response))
   const answer = Schema.decodeUnknownResult(endpointOf(name).answer)(json)
-  return Result.isSuccess(answer)
-    ? { json, answer: answer.success as Answer<N> }
-    : yield* unexpected(connection.url)
+  return Result.isSuccess(answer) ? { json, answer: answer.success as Answer<N> } : yield* unexpected(connection.url)
 })
 
 /** Requests have the numbers of callers as they were written. */

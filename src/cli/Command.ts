@@ -114,9 +114,7 @@ export interface Spec<N extends EndpointName, C extends Config, B> extends Parti
     connection: Call.Connection
   ) => Effect.Effect<Request<N>, Failure, HttpClient.HttpClient>
   /** Asks for a confirmation; `undefined`: none is needed. */
-  readonly ask?: (
-    at: At<N, C>
-  ) => string | Effect.Effect<string | undefined, Failure, HttpClient.HttpClient>
+  readonly ask?: (at: At<N, C>) => string | Effect.Effect<string | undefined, Failure, HttpClient.HttpClient>
   /** The answer is a failure of the command. */
   readonly refuse?: (answer: Answer<N>) => Failure | undefined
   /** More of the answer. */
@@ -124,10 +122,14 @@ export interface Spec<N extends EndpointName, C extends Config, B> extends Parti
   /** What `--json` prints of the answer's JSON. */
   readonly json?: (json: unknown) => unknown
   /** Read only for the text. */
-  readonly beside?: (client: Client, answer: Answer<N>, at: At<N, C>) => Effect.Effect<B, unknown, HttpClient.HttpClient>
+  readonly beside?: (
+    client: Client,
+    answer: Answer<N>,
+    at: At<N, C>
+  ) => Effect.Effect<B, unknown, HttpClient.HttpClient>
   readonly text: (answer: Answer<N>, at: At<N, C>, beside: B) => string
   /** After the answer was printed. */
-  readonly then?: (answer: Answer<N>, at: At<N, C>) => Effect.Effect<void, Failure, HttpClient.HttpClient>
+  readonly after?: (answer: Answer<N>, at: At<N, C>) => Effect.Effect<void, Failure, HttpClient.HttpClient>
 }
 
 /** The command for an endpoint. */
@@ -137,8 +139,7 @@ export const derived = <N extends EndpointName, C extends Config = {}, B = undef
   spec: Spec<N, C, B>
 ): Leaf => {
   const input = inputOf(endpoint, rules, spec)
-  const { details, summary } = input.endpoint
-  const texts: Texts = { about: summary, details: spec.about === undefined ? details : undefined, ...spec }
+  const texts: Texts = { about: input.endpoint.summary, details: input.endpoint.details, ...spec }
   const config = { words: input.config, ...(spec.ask && { yes }), more: spec.more ?? {} } satisfies Config
 
   const run = Effect.fnUntraced(function* (given: Infer<typeof config>, connection: Call.Connection) {
@@ -150,8 +151,7 @@ export const derived = <N extends EndpointName, C extends Config = {}, B = undef
       return yield* usage("nothing to change; see the options with --help")
     }
     const request = yield* spec.amend?.(parsed.request, connection) ?? Effect.succeed(parsed.request)
-    const send = (change: Partial<Request<N>>) =>
-      Call.send(connection, endpoint, { ...request, ...change }, notFound)
+    const send = (change: Partial<Request<N>>) => Call.send(connection, endpoint, { ...request, ...change }, notFound)
     const at: At<N, C> = {
       ...{ found, notFound, request, connection, more },
       given: (flag) => words[flag] ?? [],
@@ -173,7 +173,7 @@ export const derived = <N extends EndpointName, C extends Config = {}, B = undef
       const beside = spec.beside && (yield* connection.call((client) => spec.beside!(client, sent.answer, at)))
       yield* print(spec.text(Object.assign(sent.answer ?? {}, also) as Answer<N>, at, beside as B))
     }
-    yield* spec.then?.(sent.answer, at) ?? Effect.void
+    yield* spec.after?.(sent.answer, at) ?? Effect.void
   })
   return remote(name, texts, config, (given, connection) =>
     Effect.mapError(run(given as Infer<typeof config>, connection), byFlag(input.labelOf))

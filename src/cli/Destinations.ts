@@ -39,7 +39,10 @@ const commandsOf = ({ about, api, command, defaultEvents, events, examples, one 
     events: () =>
       flag(
         "events",
-        { value: "list", about: `The events to send, separated by commas: ${events.join(" ")} (default: ${defaultEvents})` },
+        {
+          value: "list",
+          about: `The events to send, separated by commas: ${events.join(" ")} (default: ${defaultEvents})`
+        },
         // A name that is none of these is refused as if it were no event.
         ([text]) => text.split(",").map((name) => (events.includes(name) ? name : "")),
         { accepts: `takes some of ${events.join(", ")}, separated by commas, each once` }
@@ -57,14 +60,7 @@ const commandsOf = ({ about, api, command, defaultEvents, events, examples, one 
     derived("list", `${api}.list`, {
       json: dataOf,
       text: listText<Destination>(
-        {
-          ID: ({ id }) => id,
-          STATE: stateOf,
-          KIND: ({ kind }) => kind,
-          EVENTS: ({ events }) => events.join(" "),
-          BODY: ({ body }) => body,
-          URL: ({ url }) => url
-        },
+        { ID: "id", STATE: stateOf, KIND: "kind", EVENTS: "events", BODY: "body", URL: "url" },
         `No ${what}s yet. Add one: webhook-trigger ${command} add --help`
       )
     }),
@@ -75,7 +71,6 @@ const commandsOf = ({ about, api, command, defaultEvents, events, examples, one 
       text: secretText
     }),
     derived("edit", `${api}.edit`, {
-      about: `Edit ${one}`,
       details: "Changes what is given. --header replaces all headers, and --description '' removes the description.",
       rules,
       text: ({ body, description, events, header_names, kind, target, url }) =>
@@ -86,11 +81,9 @@ const commandsOf = ({ about, api, command, defaultEvents, events, examples, one 
     toggle("pause", `Pause ${one}; its events are kept`, { paused: true }),
     toggle("resume", `Resume ${one}; what was kept is sent`, { paused: false }),
     derived("rotate-secret", `${api}.rotateSecret`, {
-      about: "Replace the signing secret; for a day, deliveries are signed with both",
       text: secretText
     }),
     derived("test", `${api}.test`, {
-      about: "Send a test event now",
       refuse: ({ error }) => (error === undefined ? undefined : refused(`Not delivered: ${printable(error)}`)),
       text: ({ duration_ms, http_status }) => `Delivered: status ${http_status}, ${duration_ms} ms.`
     }),
@@ -99,27 +92,23 @@ const commandsOf = ({ about, api, command, defaultEvents, events, examples, one 
       set: { query: { limit: "100" } },
       text: listText<EventDelivery>(
         {
-          ID: ({ id }) => id,
-          "RUN OR ALERT": ({ alert_id, run_id }) => run_id ?? alert_id,
-          EVENT: ({ event }) => event,
-          STATUS: ({ status }) => status,
-          ATTEMPTS: ({ attempts }) => attempts.length,
-          NEXT: ({ next_attempt_at }) => time(next_attempt_at),
+          ...{
+            ID: "id",
+            "RUN OR ALERT": ({ alert_id, run_id }) => run_id ?? alert_id,
+            EVENT: "event",
+            STATUS: "status"
+          },
+          ...{ ATTEMPTS: ({ attempts }) => attempts.length, NEXT: ({ next_attempt_at }) => time(next_attempt_at) },
           LAST: ({ attempts }) => attempts.at(-1)?.error ?? attempts.at(-1)?.http_status
         },
         "No deliveries."
       )
     }),
-    derived("resend", `${api}.resend`, {
-      about: "Send a delivery again, under the same id",
-      text: () => "The delivery is sent again."
-    }),
+    derived("resend", `${api}.resend`, { text: () => "The delivery is sent again." }),
     derived("resend-failed", `${api}.resendFailed`, {
-      about: "Send all failed deliveries of a destination again",
       text: ({ resent }) => `${resent} deliveries are sent again.`
     }),
     derived("delete", `${api}.delete`, {
-      about: `Delete ${one} and its deliveries`,
       ask: () => `Delete the ${what} and all its deliveries?`,
       text: () => "Destination and its deliveries deleted."
     })

@@ -1,9 +1,9 @@
 /** Exports, which are streamed to a file or to standard output. */
 import { createWriteStream } from "node:fs"
 import { pipeline } from "node:stream/promises"
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Option, Stream } from "effect"
 import { Flag } from "effect/cli"
-import * as NodeStream from "@effect/platform-node/NodeStream"
 import { hasProperty } from "effect/Predicate"
 import { respond } from "./Call.ts"
 import { type Leaf, remote, type Texts } from "./Command.ts"
@@ -36,9 +36,15 @@ export const downloadCommand = <N extends "audit.exportCsv" | "runs.exportCsv">(
   const input = inputOf<N>(csv, usual, { rules })
   return remote("export", texts, { words: input.config, format, output }, ({ format, output, words }, connection) =>
     Effect.gen(function* () {
-      const { notFound, request } = yield* input.read(words as Readonly<Record<string, ReadonlyArray<string>>>, connection)
+      const { notFound, request } = yield* input.read(
+        words as Readonly<Record<string, ReadonlyArray<string>>>,
+        connection
+      )
       const response = yield* respond<EndpointName>(connection, format === "csv" ? csv : jsonl, request, notFound)
-      const lost = new Failure({ exit: exitCodes.outOfReach, title: "The connection was lost; the output is incomplete" })
+      const lost = new Failure({
+        exit: exitCodes.outOfReach,
+        title: "The connection was lost; the output is incomplete"
+      })
       const source = yield* NodeStream.toReadable(Stream.catch(response.stream, () => Stream.fail(lost)))
       yield* Effect.tryPromise({
         try: () =>

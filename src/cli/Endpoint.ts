@@ -1,5 +1,5 @@
 /** The endpoints of the API as data: what the command line derives its commands from. */
-import { Context, Option, Schema, SchemaAST as AST } from "effect"
+import { SchemaAST as AST, Context, Option, Schema } from "effect"
 import { type HttpApiEndpoint, type HttpApiGroup, OpenApi } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 
@@ -45,7 +45,7 @@ export interface Endpoint {
   readonly id: string
   readonly path: string
   readonly summary: string
-  readonly details: string | undefined
+  readonly details: string
   readonly fields: ReadonlyArray<Field>
   /** What decodes a part of the request. */
   readonly schemas: ReadonlyArray<readonly [Place, Schema.Codec<unknown, unknown>]>
@@ -83,6 +83,13 @@ export const wordsOf = (ast: AST.AST): ReadonlyArray<string> => {
   return members.every(AST.isLiteral) ? members.map(({ literal }) => String(literal)) : []
 }
 
+/** Without the sentences about what only HTTP has. */
+const withoutHttp = (text: string): string =>
+  text
+    .split(/(?<=\.) /)
+    .filter((sentence) => !/`(If-Match|Idempotency-Key|wait=true|GET )|^The response/.test(sentence))
+    .join(" ")
+
 export const endpointOf = (name: EndpointName): Endpoint => {
   const [group = "", id = ""] = name.split(".")
   const endpoint = (Api.groups as unknown as Readonly<Record<string, HttpApiGroup.Top>>)[group]!.endpoints[id]!
@@ -92,9 +99,11 @@ export const endpointOf = (name: EndpointName): Endpoint => {
   return {
     ...{ group, id, path: endpoint.path, isEdit: endpoint.method === "PATCH" },
     summary: Option.getOrElse(Context.getOption(endpoint.annotations, OpenApi.Summary), () => ""),
-    details: Option.getOrUndefined(Context.getOption(endpoint.annotations, OpenApi.Description)),
+    details: withoutHttp(Option.getOrElse(Context.getOption(endpoint.annotations, OpenApi.Description), () => "")),
     fields: given.flatMap(([place, schema]) => fieldsOf(place, schema)),
     schemas: given as unknown as Endpoint["schemas"],
-    answer: (endpoint.success.size === 0 ? Schema.Void : Schema.Union([...endpoint.success])) as unknown as Endpoint["answer"]
+    answer: (endpoint.success.size === 0
+      ? Schema.Void
+      : Schema.Union([...endpoint.success])) as unknown as Endpoint["answer"]
   }
 }

@@ -2,13 +2,21 @@
  * A field of a request becomes a flag or an argument, by its schema. What is given for it becomes the field's JSON, which the
  * schema decodes. All faults are reported at once.
  */
-import { Array as Arr, Config, Effect, type FileSystem, Option, Record, Result, Schema, SchemaAST as AST } from "effect"
+import { Array as Arr, SchemaAST as AST, Config, Effect, type FileSystem, Option, Record, Result, Schema } from "effect"
 import { type Command, Param, Primitive } from "effect/cli"
 import type { HttpClient } from "effect/http"
 import { faultsOf } from "../domain/SchemaFaults.ts"
 import type { Webhook } from "../domain/webhook/Webhook.ts"
 import type { Connection } from "./Call.ts"
-import { type Endpoint, type EndpointName, endpointOf, type Field, type Place, type Request, wordsOf } from "./Endpoint.ts"
+import {
+  type Endpoint,
+  type EndpointName,
+  endpointOf,
+  type Field,
+  type Place,
+  type Request,
+  wordsOf
+} from "./Endpoint.ts"
 import { type Failure, wrongUsage } from "./Failure.ts"
 
 /** A flag or an argument, as help and completion show it. */
@@ -67,7 +75,11 @@ const primitiveOf = ({ kind, words }: Word): Primitive.Primitive<unknown> => {
 }
 
 /** Help and completion know its kind, but its faults are reported here, with all others. */
-const lenient = ({ "~effect/cli/Primitive": _, parse: __, ...kind }: Primitive.Primitive<unknown>): Primitive.Primitive<string> => ({
+const lenient = ({
+  "~effect/cli/Primitive": _,
+  parse: __,
+  ...kind
+}: Primitive.Primitive<unknown>): Primitive.Primitive<string> => ({
   ...Primitive.String,
   ...kind
 })
@@ -82,7 +94,10 @@ const argument = (name: string, { about = "" }: Word, isRequired: boolean): Para
     primitiveType: Primitive.String
   })
   return isRequired
-    ? Param.withFallbackConfig(Param.map(single, (text): Texts => [text]), Config.succeed<Texts>([]))
+    ? Param.withFallbackConfig(
+        Param.map(single, (text): Texts => [text]),
+        Config.succeed<Texts>([])
+      )
     : Param.map(Param.optional(single), Option.toArray)
 }
 
@@ -109,7 +124,10 @@ export const flag = (
 export const isOn = (given: Given, name: string): boolean => given(name).some((text) => text !== "false")
 
 /** Each of these switches sets the field to its value. */
-export const switches = (values: Readonly<Record<string, readonly [value: unknown, about: string]>>, rule?: Rule): Rule => ({
+export const switches = (
+  values: Readonly<Record<string, readonly [value: unknown, about: string]>>,
+  rule?: Rule
+): Rule => ({
   ...rule,
   flags: { ...rule?.flags, ...Record.map(values, ([, about]): Word => ({ kind: "switch", about })) },
   isEither: true,
@@ -135,15 +153,23 @@ export const fieldRule = (field: Field, { accepts, isArgument, name, ...word }: 
   const about = field.about.replace("`null` removes it.", "An empty text removes it.").replace(/\.$/, "")
   const make = (usual: Word, parse: (texts: Arr.NonEmptyReadonlyArray<string>) => unknown, takes?: string) => {
     const says = accepts ?? takes
-    return flag(called, { about, ...usual, ...word }, ([text, ...more]) => (isNullable && text === "" ? null : parse([text, ...more])), {
-      ...(says !== undefined && { accepts: says }),
-      ...(isArgument && { isArgument: "required" })
-    })
+    return flag(
+      called,
+      { about, ...usual, ...word },
+      ([text, ...more]) => (isNullable && text === "" ? null : parse([text, ...more])),
+      {
+        ...(says !== undefined && { accepts: says }),
+        ...(isArgument && { isArgument: "required" })
+      }
+    )
   }
   const words = wordsOf(ast)
   if (AST.isBoolean(ast) || words[0] === "true") {
     const on = place === "payload" ? true : "true"
-    return { ...make({ kind: "switch" }, () => on), read: (given) => Effect.succeed(isOn(given, called) ? on : undefined) }
+    return {
+      ...make({ kind: "switch" }, () => on),
+      read: (given) => Effect.succeed(isOn(given, called) ? on : undefined)
+    }
   }
   if (words.length > 0) return make({ words }, ([text]) => text, `must be one of ${words.join(", ")}`)
   if (AST.isDeclaration(ast)) return make({ value: "time" }, ([text]) => timeOf(text), acceptsTime)
@@ -151,7 +177,11 @@ export const fieldRule = (field: Field, { accepts, isArgument, name, ...word }: 
     const each = ast.rest[0] === undefined ? [] : wordsOf(ast.rest[0])
     const some = each.length === 0 ? undefined : `must be one or more of ${each.join(", ")}, separated by commas`
     const split = (texts: Texts) => texts.flatMap((text) => text.split(","))
-    return make({ value: "list", repeats: true }, (texts) => (place === "payload" ? split(texts) : texts.join(",")), some)
+    return make(
+      { value: "list", repeats: true },
+      (texts) => (place === "payload" ? split(texts) : texts.join(",")),
+      some
+    )
   }
   if (AST.isNumber(ast)) {
     return make({ value: "number" }, ([text]) => (place === "payload" && isNumber(text) ? Number(text) : text))
@@ -200,7 +230,11 @@ const need = ({ flags }: Rule): string =>
     .map(([name, { value = "value" }]) => `--${name} ${value}`)
     .join(" or ")
 
-export const inputOf = <N extends EndpointName>(name: N, usual: Rules, { apart = [], rules = {}, set = {} }: InputOptions): Input<N> => {
+export const inputOf = <N extends EndpointName>(
+  name: N,
+  usual: Rules,
+  { apart = [], rules = {}, set = {} }: InputOptions
+): Input<N> => {
   const endpoint = endpointOf(name)
   const inputs = endpoint.fields.flatMap((field) => {
     const { name, place } = field
@@ -227,9 +261,13 @@ export const inputOf = <N extends EndpointName>(name: N, usual: Rules, { apart =
     return `${labelOf(field, rest)} ${rule?.accepts ?? detail}`.trim()
   }
   const decode = (raw: Raw) => {
-    const parts = endpoint.schemas.map(([place, schema]) => [place, Schema.decodeUnknownResult(schema, all)(raw[place])] as const)
+    const parts = endpoint.schemas.map(
+      ([place, schema]) => [place, Schema.decodeUnknownResult(schema, all)(raw[place])] as const
+    )
     return {
-      request: Object.fromEntries(parts.map(([place, part]) => [place, Result.getOrUndefined(part)])) as unknown as Request<N>,
+      request: Object.fromEntries(
+        parts.map(([place, part]) => [place, Result.getOrUndefined(part)])
+      ) as unknown as Request<N>,
       faults: parts.flatMap(([, part]) => (Result.isFailure(part) ? faultsOf(part.failure.issue) : []))
     }
   }
@@ -302,4 +340,5 @@ const merged = (raw: Raw, more: Partial<Raw>): Record<Place, Record<string, unkn
 })
 
 /** `webhooks` in `/api/webhooks/:id/resume`. */
-const segmentOf = (path: string, parameter: string): string => new RegExp(`([^/]+)/:${parameter}(/|$)`).exec(path)?.[1] ?? ""
+const segmentOf = (path: string, parameter: string): string =>
+  new RegExp(`([^/]+)/:${parameter}(/|$)`).exec(path)?.[1] ?? ""

@@ -1,6 +1,6 @@
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, FiberMap, Option, Predicate, Result, Stream } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
-import * as NodeStream from "@effect/platform-node/NodeStream"
 import { remote } from "./Command.ts"
 import { printError } from "./Output.ts"
 

@@ -83,13 +83,22 @@ interface List<A> {
   readonly next_cursor?: string | null
 }
 
+/** A column shows a field, or what is made of the entry. */
+type Columns<A> = Readonly<Record<string, keyof A | ((one: A) => unknown)>>
+
+const cellOf = (value: unknown): Cell => {
+  if (DateTime.isDateTime(value)) return ago(DateTime.toUtc(value))
+  if (typeof value === "boolean") return yesNo(value)
+  return Array.isArray(value) ? value.join(" ") : (value as Cell)
+}
+
 /** A list as a table: its columns, the text of an empty list, and what the next page has. */
 export const listText =
-  <A>(columns: Readonly<Record<string, (one: A) => Cell>>, empty: string, more = "") =>
+  <A>(columns: Columns<A>, empty: string, more = "") =>
   ({ data, next_cursor }: List<A>): string => {
-    const cells = Object.values(columns)
-    const rows = data.map((one) => cells.map((cell) => cell(one)))
-    const text = data.length === 0 ? empty : table(Object.keys(columns), rows)
+    const show = (one: A) =>
+      Object.values(columns).map((column) => cellOf(typeof column === "function" ? column(one) : one[column]))
+    const text = data.length === 0 ? empty : table(Object.keys(columns), data.map(show))
     return more === "" || !next_cursor ? text : `${text}\n\n${more}: --cursor ${next_cursor}`
   }
 

@@ -20,7 +20,10 @@ export const findWebhook = Effect.fn("Cli.findWebhook")(function* ({ call }: Pic
   const [found, ...others] = data.filter(({ name }) => name === ref)
   if (found === undefined) return yield* refused(noWebhook(ref))
   if (others.length === 0) return found
-  return yield* refused("More than one webhook has this name", `use its id: ${[found, ...others].map(({ id }) => id).join(", ")}`)
+  return yield* refused(
+    "More than one webhook has this name",
+    `use its id: ${[found, ...others].map(({ id }) => id).join(", ")}`
+  )
 })
 
 export const noRun = (ref: string) => `No run has the id ${JSON.stringify(ref)}; see webhook-trigger run list`
@@ -44,7 +47,9 @@ const withPart = Effect.fnUntraced(function* ({ call }: Pick<Connection, "call">
   const found: Array<RunSummary> = []
   let cursor: string | null | undefined
   for (let read = 0; read < searched && cursor !== null; read += pageSize.maximum) {
-    const page = yield* call((client) => client.runs.list({ query: { limit: pageSize.maximum, cursor: cursor ?? undefined } }))
+    const page = yield* call((client) =>
+      client.runs.list({ query: { limit: pageSize.maximum, cursor: cursor ?? undefined } })
+    )
     found.push(...page.data.filter(({ run_id }) => run_id.startsWith(part) || run_id.endsWith(part)))
     cursor = page.next_cursor
     // So many random digits are those of one run.

@@ -15,11 +15,13 @@ import { findRun, findWebhook, noRun, noWebhook } from "./References.ts"
 const quoted = JSON.stringify
 
 /** An object in the path. */
-const object = (name: string, about: string, missing: Rule["missing"] & {}, more: Partial<Rule> = {}) => (field: Field): Rule => ({
-  ...fieldRule(field, { name, about, isArgument: true }),
-  ...more,
-  missing
-})
+const object =
+  (name: string, about: string, missing: Rule["missing"] & {}, more: Partial<Rule> = {}) =>
+  (field: Field): Rule => ({
+    ...fieldRule(field, { name, about, isArgument: true }),
+    ...more,
+    missing
+  })
 
 const matching = (rule: Rule, pattern: RegExp, says: string): Rule => ({
   ...rule,
@@ -48,8 +50,10 @@ const runArgument = object("run-id", "The run's ID, the beginning or end of one,
 export const noVersion = (version: string) =>
   `The webhook has no version ${version}, or its template is no longer stored; see webhook-trigger webhook versions`
 
-const ofOwner = (what: string) => (id: string, { webhook }: Readonly<Record<string, string>>) =>
-  webhook === undefined ? `No ${what} of alerts has the id ${quoted(id)}` : `The webhook has no ${what} ${quoted(id)}`
+const ofOwner =
+  (what: string) =>
+  (id: string, { webhook }: Readonly<Record<string, string>>) =>
+    webhook === undefined ? `No ${what} of alerts has the id ${quoted(id)}` : `The webhook has no ${what} ${quoted(id)}`
 
 const paths: Rules = {
   "webhooks/:id": webhookArgument,
@@ -127,13 +131,20 @@ export const split = (flag: string, text: string): Result.Result<readonly [name:
 const textOf = (flag: string, value: string) => {
   if (!value.startsWith("@")) return Effect.succeed(value)
   if (value.startsWith("@@")) return Effect.succeed(value.slice(1))
-  return Effect.mapError(readText(value.slice(1)), (detail) => `${flag}: ${detail}; for a text that begins with @, write @@`)
+  return Effect.mapError(
+    readText(value.slice(1)),
+    (detail) => `${flag}: ${detail}; for a text that begins with @, write @@`
+  )
 }
 
 /** `--var name=text` and `--json-var name=json`. */
 export const variables = {
   flags: {
-    var: { value: "name=text|@file", about: "A variable with this text, or the text of a file; may be repeated", repeats: true },
+    var: {
+      value: "name=text|@file",
+      about: "A variable with this text, or the text of a file; may be repeated",
+      repeats: true
+    },
     "json-var": {
       value: "name=json|@file",
       about: "A variable with this JSON value, or that of a file; may be repeated",
@@ -182,7 +193,8 @@ const verification = (): Rule => ({
       repeats: true
     }
   },
-  labelOf: ([option]) => (option === undefined || option === "preset" ? "--verification" : `--verification-option ${option}`),
+  labelOf: ([option]) =>
+    option === undefined || option === "preset" ? "--verification" : `--verification-option ${option}`,
   read: Effect.fnUntraced(function* (given) {
     const [preset] = given("verification")
     const options = given("verification-option")
@@ -200,7 +212,9 @@ const verification = (): Rule => ({
 
 const headers = (_: Field, { isEdit }: { readonly isEdit: boolean }): Rule => {
   const rule: Rule = {
-    flags: { header: { value: "'Name: value'", about: "A header to send, stored encrypted; repeatable", repeats: true } },
+    flags: {
+      header: { value: "'Name: value'", about: "A header to send, stored encrypted; repeatable", repeats: true }
+    },
     read: (given) => {
       const all = given("header").map((text) => /^(?<name>[^:\s]+):\s*(?<value>.*)$/.exec(text)?.groups)
       if (all.length === 0) return Effect.undefined
@@ -236,23 +250,34 @@ const fields: Rules = {
   min_duration_ms: seconds("min-duration", "Only runs with at least this duration"),
   max_duration_ms: seconds("max-duration", "Only runs with at most this duration"),
   overlap_seconds: (field) =>
-    fieldRule(field, { name: "overlap", value: "seconds", about: "How long the one before stays valid, up to 30 days" }),
+    fieldRule(field, {
+      name: "overlap",
+      value: "seconds",
+      about: "How long the one before stays valid, up to 30 days"
+    }),
   message: (field) => fieldRule(field, { name: "text", isArgument: true, about: "The message to the agent" }),
-  prompt: () =>
-    switches({ "same-prompt": ["same", "Send the same prompt instead of rendering the current template"] }),
+  prompt: () => switches({ "same-prompt": ["same", "Send the same prompt instead of rendering the current template"] }),
   variables: () => variables,
   // Of destinations. `--url` is the server's address.
   url: (field) => fieldRule(field, { name: "to", value: "url" }),
   token: () =>
-    file("token-file", "A file with the token of slack-message, github or gitlab, stored encrypted", (text) => text.trim()),
+    file("token-file", "A file with the token of slack-message, github or gitlab, stored encrypted", (text) =>
+      text.trim()
+    ),
   template: () => file("template-file", "A file with the Liquid template, over event, run, webhook and values"),
   headers,
   // Of alert rules.
   condition: (field) => fieldRule(field, { isArgument: true, about: "What is measured, such as failures_in_a_row" }),
   window_hours: (field) => fieldRule(field, { name: "hours" }),
   destination_ids: (field, { isEdit }) => {
-    const rule = fieldRule(field, { name: "destinations", value: "ids", accepts: "takes ids of alert destinations, separated by commas" })
-    return isEdit ? switches({ "all-destinations": [null, "Send its alerts to all alert destinations again"] }, rule) : rule
+    const rule = fieldRule(field, {
+      name: "destinations",
+      value: "ids",
+      accepts: "takes ids of alert destinations, separated by commas"
+    })
+    return isEdit
+      ? switches({ "all-destinations": [null, "Send its alerts to all alert destinations again"] }, rule)
+      : rule
   },
   // Of keys.
   webhooks: () =>
@@ -272,7 +297,11 @@ const fields: Rules = {
   prompt_template: () => ({
     flags: {
       template: { value: "text", about: "The prompt, with placeholders: 'Review {{branch}}'" },
-      "template-file": { kind: "file", value: "file", about: "A file with the prompt; `-` reads it from standard input" }
+      "template-file": {
+        kind: "file",
+        value: "file",
+        about: "A file with the prompt; `-` reads it from standard input"
+      }
     },
     isEither: true,
     accepts: "must have 1 to 65,536 characters",
@@ -280,7 +309,11 @@ const fields: Rules = {
   }),
   verification,
   secret: () =>
-    file("secret-file", "A file with the secret for the verification; `-` reads it from standard input", withoutLastBreak),
+    file(
+      "secret-file",
+      "A file with the secret for the verification; `-` reads it from standard input",
+      withoutLastBreak
+    ),
   keep_old_secret: () =>
     switches({
       "keep-old-secret": [true, "With --secret-file: also accept the old secret, until --end-old-secret"],

@@ -7,7 +7,7 @@ import { commandsOf, rightsOf } from "./BrokerRights.ts"
 import { flags } from "./Call.ts"
 import { derived, group, local } from "./Command.ts"
 import { usage } from "./Failure.ts"
-import { fields, listText, plural, print, printJson, section, time, timeAndAge, yesNo, ago } from "./Output.ts"
+import { fields, listText, plural, print, printJson, section, time, timeAndAge, yesNo } from "./Output.ts"
 import { teamArgument } from "./Rules.ts"
 import { cancelledText, queuedText, replayMany } from "./run/Many.ts"
 import { messageCommand } from "./run/Messages.ts"
@@ -69,21 +69,19 @@ const brokerRights = local(
 
 export const teams = group("team", "Teams of agents that work for webhooks.", [
   derived("list", "teams.list", {
-    about: "List the teams, and whether their leaders are connected",
     text: listText<Team>(
       {
-        TEAM: ({ team }) => team,
-        RUNNING: ({ running }) => yesNo(running),
-        LEADERS: ({ consumers }) => consumers,
-        QUEUED: ({ queued }) => queued,
+        TEAM: "team",
+        RUNNING: "running",
+        LEADERS: "consumers",
+        QUEUED: "queued",
         PAUSED: pausedText,
-        CREATED: ({ created_at }) => ago(created_at)
+        CREATED: "created_at"
       },
       "No teams yet. Create one: webhook-trigger team create <team>"
     )
   }),
   derived("create", "teams.create", {
-    about: "Create a team for webhooks",
     details:
       "The team is running once its leader is connected to the broker; see webhook-trigger leader --help or docs/reference/amqp.md.",
     examples: ["webhook-trigger team create deploy", "webhook-trigger team create deploy --broker-rights"],
@@ -100,31 +98,21 @@ export const teams = group("team", "Teams of agents that work for webhooks.", [
   leaderKeys,
   brokerRights,
   messageCommand("message", "teams.message", {
-    about: "Send a chat message to a team, in order with its webhooks' prompts",
     examples: [
       "webhook-trigger team message deploy 'What is running now?' --wait",
       "webhook-trigger team message review 'Why?' --thread acme/shop#12 --wait"
     ]
   }),
   derived("pause", "teams.pause", {
-    about: "Pause a team: requests are accepted and queued, but nothing is sent",
-    details: "Runs in progress continue. Synchronous callers get 408 if the team is not resumed in time.",
-    text: ({ queued, team }) => `Team ${team} is paused, ${queued} queued. Resume it: webhook-trigger team resume ${team}`
+    text: ({ queued, team }) =>
+      `Team ${team} is paused, ${queued} queued. Resume it: webhook-trigger team resume ${team}`
   }),
-  derived("resume", "teams.resume", {
-    about: "Resume a paused team, or one that rests because of a usage limit: queued runs are sent in order",
-    text: ({ team }) => `Team ${team} resumed.`
-  }),
+  derived("resume", "teams.resume", { text: ({ team }) => `Team ${team} resumed.` }),
   derived("release", "teams.release", {
-    about: "Release a team from ended runs whose agents may still work",
-    details: "Their leaders are told to stop. A run that has not ended is cancelled first (run cancel).",
-    ask: ({ request }) =>
-      `Release the team ${request.params.team}? Agents that do not stop work beside the next one.`,
+    ask: ({ request }) => `Release the team ${request.params.team}? Agents that do not stop work beside the next one.`,
     text: ({ released }) => `${plural(released.length, "run")} released.`
   }),
   derived("cancel-queued", "teams.cancelQueued", {
-    about: "Cancel all queued runs and messages of a team",
-    details: "Also cancels the retries of failed runs of its webhooks.",
     ask: ({ request, send }) =>
       Effect.map(
         send({ query: { dry_run: "true" } }),
@@ -139,7 +127,6 @@ export const teams = group("team", "Teams of agents that work for webhooks.", [
     ({ request }) => `the team ${request.payload.team}`
   ),
   derived("delete", "teams.delete", {
-    about: "Delete a team that no webhook uses",
     ask: ({ request }) => `Delete the team ${request.params.team} and its chat messages, permanently?`,
     text: (_, { request }) => `Team ${request.params.team} deleted.`
   })

@@ -2,32 +2,21 @@ import { Effect } from "effect"
 import { pageSize } from "../api/PageSize.ts"
 import type { Thread } from "../domain/Thread.ts"
 import { derived, group } from "./Command.ts"
-import { ago, fields, listText, section, time, timeAndAge } from "./Output.ts"
+import { fields, listText, section, time, timeAndAge } from "./Output.ts"
 
 const stateOf = ({ ended_at }: Thread): string => (ended_at === undefined ? "open" : `ended ${time(ended_at)}`)
 
 const describe = (thread: Thread) =>
   fields({
-    thread: thread.id,
-    key: thread.key,
-    team: thread.team,
-    state: stateOf(thread),
-    session: thread.session_id,
+    ...{ thread: thread.id, key: thread.key, team: thread.team, state: stateOf(thread), session: thread.session_id },
     created: timeAndAge(thread.created_at),
     "last run": timeAndAge(thread.last_run_at)
   })
 
 export const threads = group("thread", "Conversations with teams: runs that share an agent's session.", [
   derived("list", "threads.list", {
-    about: "List a team's conversations, those with the newest runs first",
     text: listText<Thread>(
-      {
-        THREAD: ({ id }) => id,
-        KEY: ({ key }) => key,
-        STATE: stateOf,
-        CREATED: ({ created_at }) => ago(created_at),
-        "LAST RUN": ({ last_run_at }) => ago(last_run_at)
-      },
+      { THREAD: "id", KEY: "key", STATE: stateOf, CREATED: "created_at", "LAST RUN": "last_run_at" },
       "No threads.",
       "Older threads"
     )
@@ -49,7 +38,6 @@ export const threads = group("thread", "Conversations with teams: runs that shar
       ].join("\n")
   }),
   derived("reset", "threads.reset", {
-    about: "End a conversation: the next run with its key begins another one",
     ask: () => "Reset the thread? The next run with its key begins without the agent's session.",
     text: () => "The thread has ended. The next run with its key begins another one."
   })

@@ -21,9 +21,7 @@ import { type Configuration, collect } from "./Wanted.ts"
 const prune = Flag.Boolean("prune").pipe(
   Flag.withoutNegation,
   Flag.withDefault(false),
-  Flag.withDescription(
-    "Also delete what the lists in the files do not contain, such as webhooks with all their runs"
-  )
+  Flag.withDescription("Also delete what the lists in the files do not contain, such as webhooks with all their runs")
 )
 const resetSecrets = Flag.Boolean("reset-secrets").pipe(
   Flag.withoutNegation,
@@ -32,14 +30,11 @@ const resetSecrets = Flag.Boolean("reset-secrets").pipe(
 )
 const tokensOut = Flag.String("tokens-out").pipe(
   Flag.withMetavar("file"),
-  Flag.withDescription(
-    "A new file for new tokens and signing secrets, which only you can read; default: print them"
-  ),
+  Flag.withDescription("A new file for new tokens and signing secrets, which only you can read; default: print them"),
   Flag.optional
 )
 
-const noAlerts = (detail: string) =>
-  refused("This key cannot manage alert_destinations and alert_rules", detail)
+const noAlerts = (detail: string) => refused("This key cannot manage alert_destinations and alert_rules", detail)
 
 /** Reads the server only after the files, which may be invalid. */
 const compare = (client: Client, configuration: Configuration, options: PlanOptions) =>
@@ -67,7 +62,8 @@ const diff = remote(
   "diff",
   {
     about: "Compare a server with configuration files; exits with 6 if they differ",
-    details: "Prints what `apply` would change, and changes nothing. A secret that cannot be read here is not compared.",
+    details:
+      "Prints what `apply` would change, and changes nothing. A secret that cannot be read here is not compared.",
     examples: ["webhook-trigger diff -f webhooks.yaml", "webhook-trigger diff -f config/ --prune"]
   },
   { files, prune, resetSecrets },
@@ -155,7 +151,9 @@ const exportAll = remote(
           return yield* refused(`No webhook has the id or name ${unknown.map((ref) => JSON.stringify(ref)).join(", ")}`)
         }
         const isWhole = named.length === 0
-        const chosen = isWhole ? webhooks : webhooks.filter(({ id, name }) => named.includes(id) || named.includes(name))
+        const chosen = isWhole
+          ? webhooks
+          : webhooks.filter(({ id, name }) => named.includes(id) || named.includes(name))
         const alerts = isWhole ? yield* alertsOr(client, withoutAlerts) : undefined
         const state = { teams, webhooks, destinations: yield* destinationsOf(client, chosen), alerts }
         return json ? `${JSON.stringify(toConfig(state, chosen), null, 2)}\n` : yield* toYaml(state, chosen)

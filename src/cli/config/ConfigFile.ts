@@ -7,16 +7,14 @@ import { optional } from "../../domain/Time.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
 
 const variable = (what: string) =>
-  optional(
-    Schema.NonEmptyString.annotate({ description: `The environment variable with ${what}, read by \`apply\`.` })
-  )
+  optional(Schema.NonEmptyString.annotate({ description: `The environment variable with ${what}, read by \`apply\`.` }))
 const file = (what: string) =>
-  optional(
-    Schema.NonEmptyString.annotate({ description: `A file with ${what}; relative to the folder of this file.` })
-  )
+  optional(Schema.NonEmptyString.annotate({ description: `A file with ${what}; relative to the folder of this file.` }))
 
 const id = optional(
-  Schema.String.check(Schema.isUUID()).annotate({ description: "Needed only if the server has several with the same name." })
+  Schema.String.check(Schema.isUUID()).annotate({
+    description: "Needed only if the server has several with the same name."
+  })
 )
 
 const DestinationEntry = Schema.Struct({
@@ -95,7 +93,8 @@ const distance = (a: string, b: string): number => {
   for (const letter of a) {
     let corner = row[0]!
     row = row.reduce<Array<number>>((next, above, at) => {
-      const best = at === 0 ? above + 1 : Math.min(above + 1, next[at - 1]! + 1, corner + (letter === b[at - 1] ? 0 : 1))
+      const best =
+        at === 0 ? above + 1 : Math.min(above + 1, next[at - 1]! + 1, corner + (letter === b[at - 1] ? 0 : 1))
       corner = above
       return [...next, best]
     }, [])

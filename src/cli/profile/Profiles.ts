@@ -77,8 +77,7 @@ export const logout = local(
     if (name === null) return yield* usage("there is no current profile")
     if (profiles[name] === undefined) return yield* usage(`there is no profile ${JSON.stringify(name)}`)
     yield* write({ current: current === name ? null : current, profiles: Record.remove(profiles, name) })
-    if (!options.json)
-      yield* print(`The profile ${name} and its key were deleted here. The key itself is still valid.`)
+    if (!options.json) yield* print(`The profile ${name} and its key were deleted here. The key itself is still valid.`)
   })
 )
 

@@ -7,11 +7,11 @@ import { sayHowToReply } from "./Outcome.ts"
 type Sending = "teams.message" | "threads.reply"
 
 /** A command that sends a message, and perhaps waits for the answer. */
-export const messageCommand = (name: string, endpoint: Sending, texts: Texts): Leaf =>
+export const messageCommand = (name: string, endpoint: Sending, texts: Partial<Texts>): Leaf =>
   derived(name, endpoint, {
     ...texts,
     text: (sent) => (sent.status === "accepted" ? acceptedText(sent.message_id) : answerText(sent.response)),
-    then: (sent, { connection }) =>
+    after: (sent, { connection }) =>
       sent.status === "success" && !connection.json
         ? sayHowToReply({ run_id: sent.message_id, asks: sent.asks })
         : Effect.void

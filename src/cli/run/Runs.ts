@@ -123,7 +123,7 @@ const files = derived("files", "runs.files", {
     )
   },
   text: ({ data }) => fileTable(data),
-  then: Effect.fnUntraced(function* ({ data }, { connection, more, request }) {
+  after: Effect.fnUntraced(function* ({ data }, { connection, more, request }) {
     if (Option.isNone(more.save)) return
     const saved = new Set<string>()
     for (const { id, name, ...file } of data) {

@@ -167,7 +167,9 @@ export const trigger = open(
         }
         if (response.status < 400) return yield* Effect.asSome(bodyOf(response))
         // A proxy may send these statuses too, with another body.
-        const outcome = [408, 502].includes(response.status) ? outcomeOf(yield* Effect.option(response.json)) : undefined
+        const outcome = [408, 502].includes(response.status)
+          ? outcomeOf(yield* Effect.option(response.json))
+          : undefined
         return yield* outcome ?? Effect.flatMap(fromResponse(url, response, noWebhook(url)), Effect.fail)
       }).pipe(
         Effect.catch((error) => Effect.flatMap(fromClient(url, noWebhook(url))(error), Effect.fail)),

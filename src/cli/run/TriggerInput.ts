@@ -109,7 +109,9 @@ export type Sample = typeof SampleBody.Type
 
 /** The input as the management API takes it. */
 export const sampleOf = (given: TriggerInput): Result.Result<Sample, Failure> =>
-  given._tag === "Request" ? Result.mapError(readOf(given.request), usage) : Result.succeed({ variables: given.variables })
+  given._tag === "Request"
+    ? Result.mapError(readOf(given.request), usage)
+    : Result.succeed({ variables: given.variables })
 
 /** The same, if this webhook takes that kind of input. */
 export const sampleFor = (

@@ -9,7 +9,7 @@ import { sampleFor as sampleRequestFor } from "../../recipes/SampleFor.ts"
 import { type Connection, send } from "../Call.ts"
 import { derived, remote } from "../Command.ts"
 import { exitCodes, Failure, refused as refusal, usage } from "../Failure.ts"
-import { ago, listText, print, printable, printJson } from "../Output.ts"
+import { listText, print, printable, printJson } from "../Output.ts"
 import { findWebhook, isId, noWebhook } from "../References.ts"
 import { sayHowToReply } from "../run/Outcome.ts"
 import { textOfAnswer, wait } from "../run/Trigger.ts"
@@ -18,8 +18,6 @@ import { inputFlags, inputOf, isEmpty, type Sample, sampleFor, sampleOf } from "
 const webhook = Argument.String("webhook").pipe(Argument.withDescription("The webhook's id, or its name"))
 
 export const refused = derived("refused", "webhooks.requests", {
-  about: "List a webhook's rejected requests of the last 24 hours, newest first",
-  details: "With --json, also the beginnings of bodies, if the webhook stores requests (--store-requests).",
   examples: [
     "webhook-trigger webhook refused review --json | jq -r '.data[] | select(.status == 422) | .detail'",
     "webhook-trigger webhook refused review --ignored"
@@ -28,14 +26,8 @@ export const refused = derived("refused", "webhooks.requests", {
     const what = query.accepted ? "" : query.ignored ? "rejected or ignored " : "rejected "
     const text = listText<ReceivedRequest>(
       {
-        REQUEST: ({ request_id }) => request_id,
-        TIME: ({ received_at }) => ago(received_at),
-        STATUS: ({ status }) => status,
-        CODE: ({ code }) => code,
-        FROM: ({ client_address }) => client_address,
-        BYTES: ({ size }) => size,
-        MORE: ({ repeats }) => (repeats === 0 ? "" : `+${repeats}`),
-        DETAIL: ({ detail }) => detail
+        ...{ REQUEST: "request_id", TIME: "received_at", STATUS: "status", CODE: "code", FROM: "client_address" },
+        ...{ BYTES: "size", MORE: ({ repeats }) => (repeats === 0 ? "" : `+${repeats}`), DETAIL: "detail" }
       },
       `No ${what}requests in the last 24 hours.`
     )(list)

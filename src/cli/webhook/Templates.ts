@@ -3,25 +3,20 @@ import { Effect, Option } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { changesBesideText } from "../../domain/prompt/TemplateChanges.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
+import { actorOf } from "../Access.ts"
 import { type Connection, send } from "../Call.ts"
 import { derived, remote } from "../Command.ts"
 import { hunkTexts } from "../DiffText.ts"
 import { refused } from "../Failure.ts"
-import { ago, listText, print, printable, printJson, time } from "../Output.ts"
+import { listText, print, printable, printJson, time } from "../Output.ts"
 import { findWebhook } from "../References.ts"
 import { noVersion } from "../Rules.ts"
 
 const versions = derived("versions", "webhooks.templates", {
-  about: "List the versions of a webhook's template, with author and time",
   text: listText<TemplateVersionSummary>(
     {
-      VERSION: ({ version }) => version,
-      SET: ({ at }) => ago(at),
-      LANGUAGE: ({ template_language }) => template_language,
-      INPUT: ({ input }) => input,
-      BY: ({ actor, key_name, person_name }) => [actor, key_name ?? person_name].filter(Boolean).join(" "),
-      FROM: ({ client_address }) => client_address,
-      SESSION: ({ session_id }) => session_id
+      ...{ VERSION: "version", SET: "at", LANGUAGE: "template_language", INPUT: "input", BY: actorOf },
+      ...{ FROM: "client_address", SESSION: "session_id" }
     },
     "No versions."
   )
@@ -79,7 +74,6 @@ const versionOf = (connection: Connection, id: string, version: number) =>
   send(connection, "webhooks.template", { params: { id, version: String(version) } }, noVersion(String(version)))
 
 const restore = derived("restore", "webhooks.restoreTemplate", {
-  about: "Restore the template of an earlier version",
   text: ({ name, version }, { request }) =>
     `Webhook ${printable(name)} has the template of version ${request.params.version} again, as version ${version}.`
 })

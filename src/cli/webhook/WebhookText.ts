@@ -30,13 +30,7 @@ const settingsOf = (webhook: Webhook, server: Server) =>
     })
   )
 
-const verificationFields = ({
-  verification,
-  secret_hint,
-  secret_set_at,
-  verified_at,
-  old_secret_hint
-}: Webhook) => {
+const verificationFields = ({ verification, secret_hint, secret_set_at, verified_at, old_secret_hint }: Webhook) => {
   if (verification === undefined) return { verification: "token only" }
   const { preset, ...options } = verification
   return {

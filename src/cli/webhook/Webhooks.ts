@@ -6,7 +6,7 @@ import { isRecipeName, recipeNames, recipes, serviceOf } from "../../recipes/Rec
 import { flags } from "../Call.ts"
 import { type At, derived, group, local } from "../Command.ts"
 import { wrongUsage } from "../Failure.ts"
-import { ago, listText, print, printable, printJson, table, time, yesNo } from "../Output.ts"
+import { listText, print, printable, printJson, table, time } from "../Output.ts"
 import { webhookArgument } from "../Rules.ts"
 import { cancelledText, queuedText, replayMany } from "../run/Many.ts"
 import { preview, refused, runWebhook } from "./Requests.ts"
@@ -14,15 +14,11 @@ import { templateCommands } from "./Templates.ts"
 import { describeSetup, describeToken, describeWebhook } from "./WebhookText.ts"
 
 const list = derived("list", "webhooks.list", {
-  about: "List the webhooks, by name",
   text: listText<Webhook>(
     {
-      ID: ({ id }) => id,
-      NAME: ({ name }) => name,
-      TEAM: ({ team }) => team,
-      ENABLED: ({ enabled, paused_at }) => (enabled && paused_at !== undefined ? "paused" : yesNo(enabled)),
-      "LAST TRIGGERED": ({ last_triggered_at }) => ago(last_triggered_at),
-      TOKEN: ({ token_hint }) => token_hint ?? "shared"
+      ...{ ID: "id", NAME: "name", TEAM: "team" },
+      ENABLED: ({ enabled, paused_at }) => (enabled && paused_at !== undefined ? "paused" : enabled),
+      ...{ "LAST TRIGGERED": "last_triggered_at", TOKEN: ({ token_hint }) => token_hint ?? "shared" }
     },
     "No webhooks yet. Create one: webhook-trigger webhook create --help"
   )
@@ -37,7 +33,10 @@ const listRecipes = local(
   },
   { json: flags.json },
   ({ json }) => {
-    const data = recipeNames.map((name) => ({ name, ...Struct.pick(recipes[name], ["label", "summary", "documentation"]) }))
+    const data = recipeNames.map((name) => ({
+      name,
+      ...Struct.pick(recipes[name], ["label", "summary", "documentation"])
+    }))
     const rows = data.map(({ label, name, summary }) => [name, label, summary])
     return json ? printJson({ data }) : print(table(["NAME", "SERVICE", "SUMMARY"], rows))
   }
@@ -123,13 +122,10 @@ export const webhooks = group("webhook", "Webhooks: prompts with a team and a se
   create,
   runWebhook,
   derived("show", "webhooks.show", {
-    about: "Show one webhook",
     beside: (client) => client.overview.server(),
     text: (webhook, _, server) => describeWebhook(webhook, server)
   }),
   derived("edit", "webhooks.edit", {
-    about: "Edit a webhook; the changes apply to new requests",
-    details: "Fields that are not given do not change.",
     examples: [
       "webhook-trigger webhook edit review --template-file prompt.md",
       "webhook-trigger webhook edit review --timeout 600 --max-concurrent default",
@@ -139,8 +135,6 @@ export const webhooks = group("webhook", "Webhooks: prompts with a team and a se
     text: (webhook, _, server) => describeWebhook(webhook, server)
   }),
   derived("duplicate", "webhooks.duplicate", {
-    about: "Create a webhook with the same settings and print its trigger URL, once",
-    details: "Other settings that are given differ.",
     text: (created) =>
       describeToken(`Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`, created)
   }),
@@ -148,11 +142,9 @@ export const webhooks = group("webhook", "Webhooks: prompts with a team and a se
   toggle("enable", "Enable a webhook"),
   toggle("disable", "Disable a webhook: requests get 404; accepted runs continue"),
   derived("resume", "webhooks.resume", {
-    about: "Resume a webhook that was paused because its runs failed in a row",
     text: ({ name }) => `Webhook ${printable(name)} resumed.`
   }),
   derived("regenerate", "webhooks.regenerate", {
-    about: "Replace a webhook's token and print the new trigger URL, once",
     ask: ({ found: { webhook }, request }) =>
       `Replace the token ${webhook.token_hint ?? ""} of ${printable(webhook.name)}? Its callers get 404 ${
         (request.query.overlap_seconds ?? 0) > 0 ? "after the overlap" : "immediately"
@@ -164,14 +156,11 @@ export const webhooks = group("webhook", "Webhooks: prompts with a team and a se
     }
   }),
   derived("end-old-token", "webhooks.endOldToken", {
-    about: "End the old token that `regenerate --overlap` left valid",
     text: () => "The old token no longer works."
   }),
   refused,
   preview,
   derived("cancel-queued", "webhooks.cancelQueued", {
-    about: "Cancel all queued runs of a webhook",
-    details: "Also cancels the retries of its failed runs.",
     ask: ({ found, send }) =>
       Effect.map(
         send({ query: { dry_run: "true" } }),
@@ -186,7 +175,6 @@ export const webhooks = group("webhook", "Webhooks: prompts with a team and a se
     ({ found }) => `the webhook ${printable(found.webhook.name)}`
   ),
   derived("delete", "webhooks.delete", {
-    about: "Delete a webhook and all its runs, permanently",
     ask: ({ found }) => `Delete the webhook ${printable(found.webhook.name)} and all its runs, permanently?`,
     text: () => "Webhook and its history deleted."
   })
