@@ -191,6 +191,7 @@ export const send = Effect.fn("Cli.send")(function* <N extends EndpointName>(
   notFound?: string
 ) {
   const response = yield* respond(connection, name, request, notFound)
+  if (response.status === 204) return { json: undefined, answer: undefined as Answer<N> }
   const json = yield* connection.call(() => jsonOf(response))
   const answer = Schema.decodeUnknownResult(endpointOf(name).answer)(json)
   return Result.isSuccess(answer) ? { json, answer: answer.success as Answer<N> } : yield* unexpected(connection.url)

@@ -244,6 +244,7 @@ const fields: Rules = {
       ...{ value: "count", about: `Entries per page; default: ${pageSize.default}` },
       accepts: `must be a whole number from ${pageSize.minimum} to ${pageSize.maximum}`
     }),
+  team: (field) => fieldRule(field, { value: "name" }),
   thread_id: (field) => fieldRule(field, { name: "thread", value: "id", accepts: "must be a thread's id" }),
   webhook_id: (field) => fieldRule(field, { name: "webhook", value: "id" }),
   destination_id: (field) => fieldRule(field, { name: "destination", value: "id" }),

@@ -1,5 +1,5 @@
 /** The schema of a configuration file: webhooks, teams, destinations and alert rules, without secrets. */
-import { Schema, Struct } from "effect"
+import { JsonSchema, Schema, Struct } from "effect"
 import { AlertRuleDraft } from "../../domain/alert/AlertRule.ts"
 import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
 import { TeamDraft } from "../../domain/Team.ts"
@@ -117,4 +117,9 @@ export const unknownField = (path: ReadonlyArray<PropertyKey>): string => {
 }
 
 /** For editors that complete and check YAML. */
-export const jsonSchema = () => Schema.toJsonSchemaDocument(ConfigFile)
+export const jsonSchema = () => {
+  const { definitions, schema } = JsonSchema.toDocumentDraft07(
+    Schema.toJsonSchemaDocument(ConfigFile, { onExcessProperty: "error" })
+  )
+  return { $schema: JsonSchema.META_SCHEMA_URI_DRAFT_07, ...schema, definitions }
+}
