@@ -15,11 +15,10 @@ import { Threads } from "./Threads.ts"
 import { Webhooks } from "./webhook/Webhooks.ts"
 
 /**
- * The definition behind the handlers, OpenAPI, the typed client and the web UI's requests. `Session` and `Overview` are
- * for the web UI only and not in OpenAPI.
+ * Without the triggers, whose routes are written by hand. `Session` and `Overview` are for the web UI only and not in
+ * OpenAPI.
  */
-export class Api extends HttpApi.make("webhook-trigger")
-  .add(Trigger)
+export class Management extends HttpApi.make("webhook-trigger")
   .add(Teams)
   .add(LeaderKeys)
   .add(Threads)
@@ -33,7 +32,12 @@ export class Api extends HttpApi.make("webhook-trigger")
   .add(Sessions)
   .add(Audit)
   .add(Session)
-  .add(Overview)
+  .add(Overview) {}
+
+/** The definition behind the handlers, OpenAPI, the typed client and the web UI's requests. */
+export class Api extends HttpApi.make("webhook-trigger")
+  .add(Trigger)
+  .addHttpApi(Management)
   .annotateMerge(
     OpenApi.annotations({
       title: "Webhook trigger",

@@ -147,6 +147,9 @@ export const layer: Layer.Layer<Admin, never, KeyCheck | OwnerStore | Sessions> 
     )
 
     // The second is tried if the first has refused, and its refusal is the response, so it checks both.
-    return Admin.of({ key: () => refused, session: () => checked })
+    return Admin.of({
+      key: () => refused,
+      session: (handler) => Effect.flatMap(checked, (actor) => Effect.provideService(handler, Actor, actor))
+    })
   })
 )

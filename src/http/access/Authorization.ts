@@ -2,7 +2,7 @@
 import { DateTime, Effect, Option } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApi } from "effect/http-api"
-import { Api } from "../../api/Api.ts"
+import { Management } from "../../api/Api.ts"
 import type { Actor } from "../../api/access/Auth.ts"
 import { type Rule, ruleOf } from "../../api/access/Rules.ts"
 import { includesTeam, isLimited } from "../../domain/access/Grant.ts"
@@ -16,7 +16,7 @@ const keyOf = (method: string, path: string): string => `${method} ${path}`
 
 /** By method and path. */
 const byRoute = new Map<string, Rule>()
-HttpApi.reflect(Api, {
+HttpApi.reflect(Management, {
   onGroup: () => {},
   onEndpoint: ({ endpoint: { method, name, path }, group: { identifier } }) => {
     const rule = ruleOf(identifier, name)

@@ -154,8 +154,8 @@ const make = (provider: Provider, path: string) =>
   })
 
 const noProvider = {
-  begin: new NotFound(),
-  callback: new NotFound()
+  begin: Effect.fail(new NotFound()),
+  callback: Effect.fail(new NotFound())
 }
 
 const routes = (path: string) => {

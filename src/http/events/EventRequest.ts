@@ -23,7 +23,7 @@ export const isAmong = (accept: string, mediaTypes: ReadonlyArray<string>): bool
     })
 
 /** The only value of `format` in a trigger's query that matters without `Accept`: a webhook's input may be the whole request. */
-const formatInQuery = new RegExp(`[?&]format=(${EventFormat.literals.join("|")})(&|$)`)
+const formatInQuery = new RegExp(`[?&]format=(${EventFormat.literal})(&|$)`)
 
 /** Whether a trigger's caller wants events instead of the usual response. */
 export const isAsked = ({ headers: { accept }, url }: Pick<Request, "headers" | "url">): boolean =>
@@ -32,9 +32,9 @@ export const isAsked = ({ headers: { accept }, url }: Pick<Request, "headers" | 
 const isAcceptable = ({ headers: { accept } }: Request): boolean =>
   accept === undefined || isAmong(accept, [eventStream, "text/*", "*/*"])
 
-const invalidFormat = new InvalidParameter({ name: "format", detail: `must be \`${EventFormat.literals[0]}\`` })
+const invalidFormat = new InvalidParameter({ name: "format", detail: `must be \`${EventFormat.literal}\`` })
 
-const isFormat = (text: string): text is EventFormat => (EventFormat.literals as ReadonlyArray<string>).includes(text)
+const isFormat = (text: string): text is EventFormat => text === EventFormat.literal
 
 /** The format that the request asks for. */
 export const formatOf = (request: Request): Result.Result<Format, InvalidParameter | NotAcceptable> => {

@@ -89,7 +89,7 @@ export const make = (limits: Limits): EventStreams => {
       }
       for (const client of [...clients]) {
         const bytes = bytesFor(client.teams)
-        if (bytes === undefined || client.buffer.offerUnsafe(bytes)) continue
+        if (bytes === undefined || Queue.offerUnsafe(client.buffer, bytes)) continue
         record(droppedStreams, 1)
         remove(client)
         client.disconnect()

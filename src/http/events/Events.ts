@@ -201,7 +201,7 @@ export class Events extends Context.Service<
         return Events.of({
           open: (owner, teams, disconnect) =>
             Effect.map(streams.open(owner, teams, disconnect), (events) =>
-              Stream.make(retry).pipe(Stream.concat(events), Stream.interruptAfter(maxConnectionAge))
+              Stream.make(retry).pipe(Stream.concat(events), Stream.interruptWhen(Effect.sleep(maxConnectionAge)))
             )
         })
       })

@@ -1,4 +1,4 @@
-import { Chunk, Context, Duration, Effect, Layer, Metric, type Scope, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Metric, type Scope, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { eventStream } from "../../api/run/EventStream.ts"
@@ -81,10 +81,7 @@ export class RunEvents extends Context.Service<
       const encoded = (updates: Stream.Stream<RunUpdate>, format: EventRequest.Format, isCaller: boolean) => {
         if (format === "events") return Stream.map(updates, isCaller ? encodeForCaller : encodeEvent)
         const encode = AiSdkText.make(encodeProgress, encodeText)
-        return Stream.mapArray(
-          updates,
-          Chunk.flatMap((update) => Chunk.fromArrayUnsafe(encode(update)))
-        )
+        return Stream.flattenIterable(Stream.map(updates, encode))
       }
 
       const enter = ({ id, of }: Owner) =>
@@ -112,9 +109,10 @@ export class RunEvents extends Context.Service<
         respond,
         answer: (request, owner, follow) =>
           Effect.gen(function* () {
-            const format = yield* EventRequest.formatOf(request)
+            const format = yield* Effect.fromResult(EventRequest.formatOf(request))
             // The AI SDK reads a stream from its beginning.
-            const received = format === "events" ? yield* EventRequest.receivedOf(request) : mark.nothing
+            const received =
+              format === "events" ? yield* Effect.fromResult(EventRequest.receivedOf(request)) : mark.nothing
             yield* enter(owner)
             const updates = yield* follow(received)
             return received === mark.ended

@@ -21,7 +21,7 @@ import { HttpLeaders, type HttpReply } from "../../engine/leaders/HttpLeaders.ts
 import { validate } from "../../engine/manage/Validation.ts"
 import * as Body from "../request/Body.ts"
 import { BodyBudget } from "../request/BodyBudget.ts"
-import * as Problems from "../request/Problems.ts"
+import { refusing } from "../request/Handlers.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -103,7 +103,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
       )
     }
 
-    return handlers
+    return refusing(handlers)
       .handle("team", () => Effect.map(CallingKey, ({ team }) => ({ team })))
       .handleRaw("next", ({ request }) =>
         Effect.gen(function* () {
@@ -120,7 +120,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           RequestFacts.add(request, { run_id })
           const body = { ...promptBody(prompt), correlation_id, traceparent, redelivered, cancelled: false }
           return HttpServerResponse.jsonUnsafe(body)
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
       .handleRaw("work", ({ request }) =>
         Effect.gen(function* () {
@@ -128,7 +128,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           RequestFacts.routine(request)
           const draft = yield* Effect.flatMap(read(request, WorkDraft.fields), decodeWork)
           return HttpServerResponse.jsonUnsafe(yield* leaders.work({ team, ...draft }))
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
       .handleRaw("reply", ({ request }) =>
         Effect.gen(function* () {
@@ -143,7 +143,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
             })
           )
           return HttpServerResponse.empty()
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
       .handleRaw("file", ({ request }) =>
         Effect.gen(function* () {
@@ -154,8 +154,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
         }).pipe(
           Effect.catchTag("FileMissing", ({ reason }) =>
             Effect.succeed(HttpServerResponse.jsonUnsafe({ content: "", missing: reason }))
-          ),
-          Effect.mapError(Problems.of)
+          )
         )
       )
       .handleRaw("leave", ({ request }) =>
@@ -164,7 +163,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           const { leader } = yield* Effect.flatMap(read(request, LeaveDraft.fields), decodeLeave)
           yield* leaders.leave({ team, leader })
           return HttpServerResponse.empty()
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
   })
 )

@@ -49,7 +49,7 @@ export const one = (
   const name = edited.variables !== undefined ? "variables" : edited.message !== undefined ? "message" : undefined
   return prompt === "same" && name !== undefined
     ? invalid(`/${name}`, "must not be given with `prompt: same`")
-    : requestOf(request, prompt, edited)
+    : Effect.fromResult(requestOf(request, prompt, edited))
 }
 
 /** The runs to replay. */
@@ -94,7 +94,7 @@ const onceForEachRun = ({ idempotency, ...how }: How): How => ({
 
 export const many = (request: HttpServerRequest.HttpServerRequest, body: typeof ReplayManyBody.Type) =>
   Effect.flatMap(whichOf(body), (which) =>
-    Effect.map(requestOf(request, body.prompt), (how) => ({
+    Effect.map(Effect.fromResult(requestOf(request, body.prompt)), (how) => ({
       which,
       how: which._tag === "Matching" ? onceForEachRun(how) : how,
       isDry: body.dry_run === true
@@ -122,7 +122,7 @@ export const answer = (
     const { code, detail } =
       which._tag === "Matching" && result.failure._tag === "IdempotencyKeyReused"
         ? alreadyReplayed
-        : Problems.of(result.failure)
+        : Problems.bodyOf(result.failure)
     return [{ replay_of: run_id, code, detail }]
   })
 })

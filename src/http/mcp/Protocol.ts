@@ -32,7 +32,9 @@ const replyIn = (sdk: Sdk, responses: Readonly<Record<string, unknown>> | undefi
 
 /** Refusals are results: the assistant reads them, and may call again in another way. */
 const refusalsAsResults = <A, E, R>(call: Effect.Effect<A, E, R>) =>
-  Effect.catchIf(call, Problems.isRefusal, (refusal) => Effect.succeed(RunResult.ofRefusal(refusal)))
+  Effect.catch(call, (error) =>
+    Problems.isRefusal(error) ? Effect.succeed(RunResult.ofRefusal(error)) : Effect.fail(error)
+  )
 
 export interface Parts {
   readonly sdk: Sdk
@@ -43,7 +45,7 @@ export interface Parts {
   readonly hearsProgress: boolean
   /** Runs an effect until the signal aborts it. */
   readonly exitOf: <A, E>(
-    effect: Effect.Effect<A, E, Effect.Effect.Context<ReturnType<Runs["start"]>>>,
+    effect: Effect.Effect<A, E, Effect.Services<ReturnType<Runs["start"]>>>,
     signal: AbortSignal
   ) => Promise<Exit.Exit<A, E>>
 }

@@ -44,7 +44,7 @@ export const make = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (caller: Caller, run: Run, answer: Answer) {
     if (!QuestionAnswers.isQuestion(run)) return yield* noQuestion
-    const request_hash = yield* hashOf(answer)
+    const request_hash = yield* Effect.fromResult(hashOf(answer))
     return yield* reply(trigger, run, { ...answer, request_hash, triggered_by: caller.id }, (webhook) =>
       isToolOf(caller, webhook)
     ).pipe(Effect.catchTag("IdempotencyKeyReused", () => answered))

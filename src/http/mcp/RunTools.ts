@@ -49,7 +49,9 @@ const listLength = 20
 
 const OfRun = Schema.Struct({ run_id: Schema.String })
 const Reply = Schema.Struct({ run_id: Schema.String, message: Schema.String.pipe(Schema.check(Schema.isMinLength(1))) })
-const List = Schema.Struct({ limit: Schema.optional(Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: 100 })))) })
+const List = Schema.Struct({
+  limit: Schema.optional(Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: 100 }))))
+})
 
 const decodeOfRun = validate(OfRun)
 const decodeReply = validate(Reply)

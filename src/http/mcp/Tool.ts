@@ -66,8 +66,8 @@ const requiredIn = ({ prompt_template, template_language }: Webhook): ReadonlySe
   template_language === "liquid"
     ? new Set()
     : Result.match(Template.parse(prompt_template), {
-        onLeft: () => new Set(),
-        onRight: ({ placeholders }) => new Set(placeholders.flatMap(({ name, optional }) => (optional ? [] : [name])))
+        onFailure: () => new Set(),
+        onSuccess: ({ placeholders }) => new Set(placeholders.flatMap(({ name, optional }) => (optional ? [] : [name])))
       })
 
 /** The webhook's own JSON Schema, or one made from the values that its template names. */

@@ -51,12 +51,20 @@ const withOpenObjects = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   return spec
 }
 
+const methods = ["get", "post", "put", "patch", "delete"] as const
+
+export const operationsIn = ({ paths }: OpenApi.OpenAPISpec) =>
+  Object.entries(paths).flatMap(([path, item]) =>
+    methods.flatMap((method) => {
+      const operation = item[method]
+      return operation === undefined ? [] : [{ path, method, operation }]
+    })
+  )
+
 const withHeaders = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
-  for (const path of Object.values(spec.paths)) {
-    for (const operation of Object.values(path)) {
-      for (const [status, response] of Object.entries(operation.responses)) {
-        if (headers[status] !== undefined) Object.assign(response, { headers: headers[status] })
-      }
+  for (const { operation } of operationsIn(spec)) {
+    for (const [status, response] of Object.entries(operation.responses)) {
+      if (headers[status] !== undefined) Object.assign(response, { headers: headers[status] })
     }
   }
   return spec
@@ -64,7 +72,7 @@ const withHeaders = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
 
 /** Refused for its role are only requests that not every role allows. */
 const withRoles = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
-  for (const operation of Object.values(spec.paths).flatMap((path) => Object.values(path))) {
+  for (const { operation } of operationsIn(spec)) {
     const [group = "", endpoint = ""] = operation.operationId.split(".")
     const rule = ruleOf(group, endpoint)
     const refused = operation.responses[403]

@@ -13,8 +13,8 @@ type Handler = Effect.Effect<
 
 export const layer = <E, R>(path: `/${string}`, makeHandler: Effect.Effect<Handler, E, R>) =>
   Layer.merge(
-    HttpRouter.addAll(
-      Effect.map(makeHandler, (handler) => [HttpRouter.route("GET", path, handler)])
-    ).pipe(Layer.provide(RequestLog.layer)),
+    HttpRouter.addAll(Effect.map(makeHandler, (handler) => [HttpRouter.route("GET", path, handler)])).pipe(
+      Layer.provide(RequestLog.layer)
+    ),
     Unmatched.methodNotAllowed(Unmatched.onlyGet([path]))
   )

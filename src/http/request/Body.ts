@@ -6,9 +6,9 @@
 
 import { IncomingMessage } from "node:http"
 import { createGunzip } from "node:zlib"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Result, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { BodyTooLarge, InvalidBody, Unavailable, type UnsupportedMediaType } from "../../domain/Errors.ts"
 import { ofCallers, withPlainNumbers } from "../../domain/Json.ts"
 import { mediaTypeFault } from "../../domain/request/IncomingRequest.ts"

@@ -2,7 +2,19 @@
  * One log line, one span and the metrics of every request, under the route's pattern, because a trigger's URL contains
  * its token.
  */
-import { Cause, Clock, Context, Effect, type Fiber, LogLevel, Metric, Option, References, Tracer, type Types } from "effect"
+import {
+  Cause,
+  Clock,
+  Context,
+  Effect,
+  type Fiber,
+  LogLevel,
+  Metric,
+  Option,
+  References,
+  Tracer,
+  type Types
+} from "effect"
 import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
 import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
 import { Origin } from "../../engine/access/Audit.ts"

@@ -3,7 +3,7 @@ import { METHODS } from "node:http"
 import { Context, Effect, Layer } from "effect"
 import { type HttpMethod, HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApi } from "effect/http-api"
-import { Api } from "../../api/Api.ts"
+import { Management } from "../../api/Api.ts"
 import { MethodNotAllowed } from "../../domain/Errors.ts"
 import { isRouteNotFound } from "./ErrorResponse.ts"
 import * as RequestLog from "./RequestLog.ts"
@@ -78,11 +78,10 @@ export const onlyGet = (paths: ReadonlyArray<`/${string}`>): Paths => {
   return new Map(paths.map((path) => [path, get]))
 }
 
-/** The API's paths except the triggers', which check the method themselves. */
+/** The triggers' check the method themselves. */
 export const apiPaths = (): Paths => {
   const paths = new Map<`/${string}`, Set<string>>()
-  HttpApi.reflect(Api, {
-    predicate: ({ group }) => group.identifier !== "trigger",
+  HttpApi.reflect(Management, {
     onGroup: () => {},
     onEndpoint: ({ endpoint: { method, path } }) =>
       paths.set(path as `/${string}`, new Set([...(paths.get(path as `/${string}`) ?? []), method]))

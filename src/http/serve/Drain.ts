@@ -18,10 +18,7 @@ export const markRepeated = (request: IncomingMessage): void => {
  * get their answers, for up to `grace`. Then the rest get 503 and `Retry-After`, and the sockets are closed. Build it
  * last, so that it closes first. It counts requests from this call on, so call it before they listen.
  */
-export const layer = (
-  servers: ReadonlyArray<Server>,
-  grace: Duration.Input
-): Layer.Layer<never, never, Shutdown> => {
+export const layer = (servers: ReadonlyArray<Server>, grace: Duration.Input): Layer.Layer<never, never, Shutdown> => {
   const requests = trackRequests(servers)
   return Layer.effectDiscard(
     Effect.gen(function* () {

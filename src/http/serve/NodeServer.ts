@@ -2,8 +2,15 @@ import type { Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { type Duration, Effect, Layer, Option } from "effect"
-import { constTrue, flow, identity } from "effect/Function"
-import { HttpEffect, HttpMiddleware, HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
+import { constTrue } from "effect/Function"
+import {
+  HttpEffect,
+  HttpMiddleware,
+  HttpRouter,
+  HttpServer,
+  type HttpServerRequest,
+  HttpServerResponse
+} from "effect/http"
 import * as ManagementAccess from "../access/ManagementAccess.ts"
 import { mountedAt, PublicUrl, TriggerPort, withoutMount } from "../request/PublicUrl.ts"
 import { strictTransportSecurity } from "../request/SecurityHeaders.ts"
@@ -33,11 +40,14 @@ const mountAt = (server: Server, mount: string) =>
   })
 
 /** With `Strict-Transport-Security` on every response. */
-const securingTransport = (header: Option.Option<string>) =>
+const securingTransport = <E, R>(
+  header: Option.Option<string>,
+  app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest>
+) =>
   Option.match(header, {
-    onNone: () => identity,
+    onNone: () => app,
     onSome: (value) =>
-      HttpEffect.withPreResponseHandler((_, response) =>
+      HttpEffect.withPreResponseHandler(app, (_, response) =>
         Effect.succeed(HttpServerResponse.setHeader(response, "strict-transport-security", value))
       )
   })
@@ -52,17 +62,19 @@ export const layer = <E, E2 = never>(
     const allowed = yield* ManagementAccess.restricted(routes)
     const publicUrl = yield* PublicUrl
     yield* mountAt(main.server, mountedAt(publicUrl))
-    const asMain = flow(LimitedConnections.refuse, securingTransport(strictTransportSecurity(publicUrl)))
-
     const serve = <E>({ layer, server }: Listening<E>, app: typeof routes) =>
-      HttpServer.serve(app).pipe(
+      HttpServer.serve(LimitedConnections.refuse(app)).pipe(
         Layer.provide(Connections.layer(server, { limits, answersAll: true })),
         Layer.provideMerge(layer)
       )
-    if (Option.isNone(management)) return serve(main, asMain(allowed))
-    return serve(main, asMain(ManagementAccess.withoutManagement(routes))).pipe(
-      Layer.provide(Layer.effectDiscard(Layer.build(serve(management.value, LimitedConnections.refuse(allowed)))))
-    )
+    const serveMain = (app: typeof routes) => serve(main, securingTransport(strictTransportSecurity(publicUrl), app))
+    return Option.match(management, {
+      onNone: () => serveMain(allowed),
+      onSome: (management) =>
+        serveMain(ManagementAccess.withoutManagement(routes)).pipe(
+          Layer.provide(Layer.effectDiscard(Layer.build(serve(management, allowed))))
+        )
+    })
   }).pipe(
     Layer.unwrap,
     Layer.provide([

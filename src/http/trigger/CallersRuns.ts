@@ -77,7 +77,7 @@ export const make = Effect.gen(function* () {
     }
     const webhook = yield* authenticate(request, inPath)
     const id = yield* runIdOf(run_id)
-    const wait = yield* Parameters.wait(request)
+    const wait = yield* Effect.fromResult(Parameters.wait(request))
     const run = yield* trigger.run(webhook, id, { wait })
     RequestFacts.add(request, { run_id: run.run_id })
     return answerWith(run)

@@ -1,7 +1,8 @@
 /** Reads a trigger's request for its webhook: first the caller, then the body, then the webhook's input. */
+
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { type DateTime, Effect, Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { depthHeader } from "../../domain/delivery/DestinationKind.ts"
 import {
   type BodyTooLarge,
@@ -169,16 +170,19 @@ export const make = Effect.gen(function* () {
     const limit_bytes = longestBody(request.headers, maxBody)
 
     const receive = (): Effect.Effect<Uint8Array, BodyRefused> =>
-      received ??
-      Effect.flatMap(
-        Effect.result(
-          Body.readBytes(request, { limit_bytes, listener: partial, isGzipped: isGzipped(request.headers) })
-        ),
-        (result) =>
-          (received = Result.mapError(result, (refusal) =>
-            refusal._tag === "BodyTooLarge" && limit_bytes > maxBody ? filesTooLarge(maxBody) : refusal
-          ))
-      )
+      received !== undefined
+        ? Effect.fromResult(received)
+        : Effect.flatMap(
+            Effect.result(
+              Body.readBytes(request, { limit_bytes, listener: partial, isGzipped: isGzipped(request.headers) })
+            ),
+            (result) => {
+              received = Result.mapError(result, (refusal) =>
+                refusal._tag === "BodyTooLarge" && limit_bytes > maxBody ? filesTooLarge(maxBody) : refusal
+              )
+              return Effect.fromResult(received)
+            }
+          )
 
     const check = (webhook: WebhookRow, body?: Uint8Array, certificate?: Certificate) =>
       callers.check(request, webhook, received_at.epochMilliseconds, body, certificate)
@@ -238,7 +242,7 @@ export const make = Effect.gen(function* () {
       onVerified(webhook)
       const isLarge = body.length > largeBody
       const begun = isLarge ? threadTime() : 0
-      const read = Result.map(inputOf(webhook, incomingOf(body), caller), (read) => (last = read))
+      const read = Effect.fromResult(Result.map(inputOf(webhook, incomingOf(body), caller), (read) => (last = read)))
       return isLarge ? Effect.andThen(trigger.wasLarge(webhook, threadTime() - begun), read) : read
     }
 

@@ -1,7 +1,8 @@
 /** `POST /webhook/trigger/:token`: starts a run and, with `wait`, answers with its end or with its events. */
+
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Clock, DateTime, Effect, Redacted, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
 import { MethodNotAllowed, type NotFound, type NotVerified, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"

@@ -1,5 +1,5 @@
 /** Audit events as files, oldest first. */
-import { Effect, Option, Schema, Stream } from "effect"
+import { Effect, Schema, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { AuditEvent } from "../../../domain/access/AuditEvent.ts"
 import type { Unauthorized, Unavailable } from "../../../domain/Errors.ts"
@@ -49,9 +49,7 @@ const pages = (filter: AuditFilter) =>
       store.auditExport({ ...filter, limit: pageSize, ...(after !== undefined && { after }) })
     const first = yield* read()
     const rest = Stream.unfold(first, (page) =>
-      page.length < pageSize
-        ? Effect.succeedNone
-        : Effect.map(read(page.at(-1)!.id), (next) => Option.some([next, next] as const))
+      page.length < pageSize ? Effect.undefined : Effect.map(read(page.at(-1)!.id), (next) => [next, next] as const)
     )
     return Stream.concat(Stream.succeed(first), rest)
   })

@@ -1,7 +1,8 @@
 /** A file that is written while it is read. */
+
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Duration, Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Body from "../../request/Body.ts"
 
 type Request = HttpServerRequest.HttpServerRequest

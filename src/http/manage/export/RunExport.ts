@@ -2,7 +2,7 @@
  * Exports any number of runs as files. Runs are read once the client has received the previous ones. So an export holds
  * about a megabyte of them in memory, whether or not its client reads.
  */
-import { Context, type Duration, Effect, Layer, Option, Schedule, Schema, type Scope, Semaphore, Stream } from "effect"
+import { Context, type Duration, Effect, Layer, Schedule, Schema, type Scope, Semaphore, Stream } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import {
   type InvalidParameter,
@@ -35,7 +35,7 @@ const mostTogether = 20
 const mostUnanswered = 4
 
 /** Retries, since the database may be unreachable for a moment during an export. */
-const retries = Schedule.max(Schedule.exponential("200 millis"), Schedule.recurs(5))
+const retries = Schedule.max([Schedule.exponential("200 millis"), Schedule.recurs(5)])
 
 /** Of a check that can also refuse for good. */
 const whileUnavailable = { schedule: retries, while: ({ _tag }: Unauthorized | Unavailable) => _tag === "Unavailable" }
@@ -160,13 +160,12 @@ export class RunExport extends Context.Service<
           const first = yield* read(undefined)
           const others = Stream.unfold(first.next_cursor, (cursor) =>
             cursor === null
-              ? Effect.succeedNone
-              : Effect.map(Effect.retry(read(cursor), retries), (page) =>
-                  Option.some([page, page.next_cursor] as const)
-                )
+              ? Effect.undefined
+              : Effect.map(Effect.retry(read(cursor), retries), (page) => [page, page.next_cursor] as const)
           )
           const lines = Stream.concat(Stream.make(first), others).pipe(
-            Stream.mapConcat(({ data }) => groupsOf(data)),
+            Stream.map(({ data }) => groupsOf(data)),
+            Stream.flattenIterable,
             Stream.tap(() => Effect.retry(stillSignedIn, whileUnavailable)),
             Stream.mapEffect((ids) => runsOf(ids, format.hasSteps === true)),
             Stream.map((runs) => runs.map((run) => format.line(run, nameOf)).join(""))
