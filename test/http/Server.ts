@@ -1,9 +1,7 @@
 /** A real server on ports in memory, which a test can put out of reach. */
 import { createServer, type Server as NodeServer } from "node:http"
-import { it } from "@effect/vitest"
-import { Context, Duration, Effect, Layer, Option, Redacted, type Scope } from "effect"
-import { HttpServer } from "effect/http"
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Context, Duration, Effect, Layer, Option, Redacted } from "effect"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
@@ -31,7 +29,7 @@ import { AllowedOrigins } from "../../src/http/mcp/AllowedOrigins.ts"
 import { PublicUrl } from "../../src/http/request/PublicUrl.ts"
 import { TrustedProxies } from "../../src/http/request/TrustedProxies.ts"
 import { ConnectionLimits, type Limits } from "../../src/http/serve/ConnectionLimits.ts"
-import { keepAliveTimeout } from "../../src/http/serve/Listener.ts"
+import { keepAliveTimeout, port as listeningPort } from "../../src/http/serve/Listener.ts"
 import * as HttpOnNode from "../../src/http/serve/NodeServer.ts"
 import { type Repo, ports as repoPorts } from "../../src/repo/Repo.ts"
 import * as S3 from "../../src/repo/s3/S3.ts"
@@ -44,7 +42,10 @@ import { asSns } from "./SnsSender.ts"
 export const adminKey = "an-admin-key-for-tests"
 
 /** For tests that wait for alerts. */
-export const quickPace: Context.Service.Shape<typeof Pace> = { interval: Duration.millis(300), tries: Duration.millis(100) }
+export const quickPace: Context.Service.Shape<typeof Pace> = {
+  interval: Duration.millis(300),
+  tries: Duration.millis(100)
+}
 
 const testSecretKey: SecretKey = Redacted.make(new Uint8Array(32).fill(7))
 
@@ -191,18 +192,16 @@ const newServer = () => createServer({ keepAliveTimeout })
 
 export const listening = Layer.suspend(() => listeningOn(newServer()))
 
-export const listeningPort = HttpServer.addressWith((address) =>
-  address._tag === "TcpAddress" ? Effect.succeed(address.port) : Effect.die("not TCP")
-)
+export { listeningPort }
 
 const server = (options: Options) =>
   Layer.suspend(() => {
     const server = newServer()
     options.onServer?.(server)
-    return listeningOn(server).pipe(
-      Layer.provideMerge(HttpOnNode.layer(server, { limits: new ConnectionLimits(options.limits) })),
-      Layer.provideMerge(services(options))
-    )
+    return HttpOnNode.layer(
+      { server, layer: listeningOn(server) },
+      { limits: new ConnectionLimits(options.limits) }
+    ).pipe(Layer.provideMerge(services(options)))
   })
 
 export type Leader = (delivery: Delivery) => Effect.Effect<void, Unavailable>
@@ -219,9 +218,15 @@ export const silent: Leader = () => Effect.never
 export const lead = (team: string, leader: Leader) =>
   Effect.flatMap(LeaderBus, (bus) => bus.lead(TeamName.make(team), leader))
 
+/** The layer with other services. */
+export const changed = <A, B, E, R>(
+  layer: Layer.Layer<A, E, R>,
+  change: (services: Context.Context<A>) => Context.Context<B>
+) => Layer.effectContext(Effect.map(Layer.build(layer), change))
+
 /** Rows in memory, whose clock is ahead by so many milliseconds. */
 const repoAhead = (ahead: () => number): Layer.Layer<Repo> =>
-  Layer.map(layerRepo, Context.add(TimeStore, { databaseTime: Effect.sync(() => Date.now() + ahead()) }))
+  changed(layerRepo, Context.add(TimeStore, { databaseTime: Effect.sync(() => Date.now() + ahead()) }))
 
 /** Rows with a clock that a test puts ahead. Servers notice that within five seconds. */
 export const repoWithClock = () => {
@@ -298,26 +303,6 @@ export const startWithWebhook = Effect.gen(function* () {
   const post = (body: object, query = "", headers = {}) => server.http("POST", webhook.path + query, { body, headers })
   return { ...server, hook: webhook, post, runs: server.history(webhook.id) }
 })
-
-/**
- * The same test twice: while no spans are collected, when triggers go past Effect's server, and while they are, when they go
- * through it as inside a host's server.
- */
-export const triggers = <A, E>(name: string, test: () => Effect.Effect<A, E, Scope.Scope>): void => {
-  for (const [way, traced] of [
-    ["past Effect's server", false],
-    ["through Effect's server", true]
-  ] as const) {
-    it.live(`${name} (${way})`, () => Effect.withTracerEnabled(test(), traced))
-  }
-}
-
-/**
- * The same test once, past Effect's server, as in the product by default: for what is decided after a request has been read,
- * where both ways meet.
- */
-export const trigger = <A, E>(name: string, test: () => Effect.Effect<A, E, Scope.Scope>): void =>
-  it.live(name, () => Effect.withTracerEnabled(test(), false))
 
 /** In milliseconds. */
 const hour = 3_600_000

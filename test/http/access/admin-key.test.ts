@@ -29,27 +29,25 @@ const outcome = ({ status }: { readonly status: number }) => status
 const count = (all: ReadonlyArray<number>, wanted: number) => all.filter((each) => each === wanted).length
 
 describe("wrong admin keys from one address", () => {
-  it.live(
-    "are looked at ten at a time, however many come at once, for signing in and for programs together",
-    () =>
-      Effect.gen(function* () {
-        const { http } = yield* start()
-        const guesses = Array.from({ length: 300 }, (_, n) =>
-          Effect.map(n % 2 === 0 ? signIn(http, `guess ${n}`) : bearer(http, `guess-${n}`), outcome)
-        )
-        const [took, statuses] = yield* Effect.timed(Effect.all(guesses, { concurrency: "unbounded" }))
-        const lookedAt = count(statuses, 401)
-        expect(lookedAt).toBeGreaterThanOrEqual(burst)
-        expect(lookedAt).toBeLessThanOrEqual(burst + Math.floor(Duration.toMillis(took) / refillInterval))
-        expect(count(statuses, 429)).toBe(300 - lookedAt)
-        // So many may have taken long enough for one more.
-        yield* Effect.repeat(bearer(http, "a-guess"), { until: ({ status }) => status === 429 })
-        // Nothing of a key is looked at any more, not even whether it is right.
-        const answer = yield* bearer(http, adminKey)
-        expect(refusal(answer)).toStrictEqual(limited)
-        expect(answer.headers.get("retry-after")).toBe("10")
-        expect(refusal(yield* signIn(http, adminKey))).toStrictEqual(limited)
-      })
+  it.live("are looked at ten at a time, however many come at once, for signing in and for programs together", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start()
+      const guesses = Array.from({ length: 300 }, (_, n) =>
+        Effect.map(n % 2 === 0 ? signIn(http, `guess ${n}`) : bearer(http, `guess-${n}`), outcome)
+      )
+      const [took, statuses] = yield* Effect.timed(Effect.all(guesses, { concurrency: "unbounded" }))
+      const lookedAt = count(statuses, 401)
+      expect(lookedAt).toBeGreaterThanOrEqual(burst)
+      expect(lookedAt).toBeLessThanOrEqual(burst + Math.floor(Duration.toMillis(took) / refillInterval))
+      expect(count(statuses, 429)).toBe(300 - lookedAt)
+      // So many may have taken long enough for one more.
+      yield* Effect.repeat(bearer(http, "a-guess"), { until: ({ status }) => status === 429 })
+      // Nothing of a key is looked at any more, not even whether it is right.
+      const answer = yield* bearer(http, adminKey)
+      expect(refusal(answer)).toStrictEqual(limited)
+      expect(answer.headers.get("retry-after")).toBe("10")
+      expect(refusal(yield* signIn(http, adminKey))).toStrictEqual(limited)
+    })
   )
 
   it.live("are not counted when they are no keys at all", () =>

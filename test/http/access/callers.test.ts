@@ -15,7 +15,7 @@ import { problemOf, visit } from "./SignIn.ts"
 const notFound = [404, "not_found"]
 const forbidden = [403, "forbidden"]
 
-type Server = Effect.Effect.Success<ReturnType<typeof start>>
+type Server = Effect.Success<ReturnType<typeof start>>
 
 const callerOf = (server: Server, more: object = {}) =>
   Effect.map(server.admin("POST", "/api/keys", { body: { name: "caller", role: "caller", ...more } }), ({ json }) => {

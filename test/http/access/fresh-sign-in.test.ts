@@ -1,6 +1,6 @@
 /** Sensitive actions, for which a session of the web UI needs a recent sign-in. */
 import { describe, expect, it } from "@effect/vitest"
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Context, DateTime, Effect } from "effect"
 import { rules } from "../../../src/api/access/Rules.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
@@ -8,14 +8,14 @@ import { layerRepo } from "../../../src/testing.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, startProvider } from "../../support/OpenIdProvider.ts"
 import { refusal } from "../Client.ts"
-import { adminKey, start } from "../Server.ts"
+import { adminKey, changed, start } from "../Server.ts"
 import { hasSession, problemOf, signInAs, signInCookie, visit, visitProvider } from "./SignIn.ts"
 
 const fresh = [403, "fresh_sign_in_required"] as const
 
 /** Sessions that were begun a while ago. */
 const repoWhere = (age: () => number) =>
-  Layer.map(layerRepo, (context) => {
+  changed(layerRepo, (context) => {
     const store = Context.get(context, SessionStore)
     return Context.add(context, SessionStore, {
       ...store,

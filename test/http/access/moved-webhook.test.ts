@@ -1,6 +1,6 @@
 /** What a webhook had and did in another team stays that team's, on memory and on PostgreSQL. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { repoOnPostgres } from "../../support/RealServices.ts"
 import { receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
@@ -85,7 +85,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
         const waiting = yield* Effect.forkChild(server.http("GET", `${run}?wait=true`))
         yield* moveTo("b")
         expect(yield* ofCaller.rest).toStrictEqual([])
-        expect(refusal(yield* waiting)).toStrictEqual(notFound)
+        expect(refusal(yield* Fiber.join(waiting))).toStrictEqual(notFound)
         yield* server.admin("POST", `/api/runs/${run_id}/cancel`)
         expect(yield* ofKey.rest).toStrictEqual([])
       })

@@ -1,13 +1,13 @@
 /** Every endpoint with a key and with a person's session of every role. */
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { ApiKeyStore } from "../../../src/repo/access/ApiKeyStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { startProvider } from "../../support/OpenIdProvider.ts"
 import { refusal } from "../Client.ts"
-import { start } from "../Server.ts"
+import { changed, start } from "../Server.ts"
 import { bearer, type Endpoint, managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
 import { visit } from "./SignIn.ts"
 
@@ -210,7 +210,7 @@ describe("API keys", () => {
 
   it.live("work while their use cannot be recorded", () =>
     Effect.gen(function* () {
-      const repo = Layer.map(layerRepo, (context) =>
+      const repo = changed(layerRepo, (context) =>
         Context.add(context, ApiKeyStore, {
           ...Context.get(context, ApiKeyStore),
           recordApiKeyUse: () => new Unavailable({ what: "database", detail: "It is read-only." })
@@ -227,11 +227,11 @@ describe("API keys", () => {
   it.live("record their use once, although many first requests come at once", () =>
     Effect.gen(function* () {
       let recorded = 0
-      const repo = Layer.map(layerRepo, (context) => {
+      const repo = changed(layerRepo, (context) => {
         const store = Context.get(context, ApiKeyStore)
         const recordApiKeyUse: typeof store.recordApiKeyUse = (id, at) => {
           recorded++
-          return Effect.andThen(Effect.yieldNow(), store.recordApiKeyUse(id, at))
+          return Effect.andThen(Effect.yieldNow, store.recordApiKeyUse(id, at))
         }
         return Context.add(context, ApiKeyStore, { ...store, recordApiKeyUse })
       })

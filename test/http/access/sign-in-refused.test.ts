@@ -1,14 +1,14 @@
 /** Sign-ins that fail, by accident or by an attacker. */
 import { generateKeyPairSync, sign } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Context, Effect, Fiber, Layer, Logger } from "effect"
+import { Cause, Context, Effect, Fiber, Logger } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
 import { repeatUntil } from "../../support/Until.ts"
-import { start } from "../Server.ts"
+import { changed, start } from "../Server.ts"
 import {
   callbackPath,
   hasSession,
@@ -163,29 +163,27 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
-  it.live(
-    "is refused to an address with many responses at the same time, and with many that the provider fails",
-    () =>
-      Effect.gen(function* () {
-        const provider = yield* startProvider()
-        let asked = 0
-        provider.intercept = (request, response) => {
-          if (request.url !== "/token") return false
-          asked++
-          setTimeout(() => response.writeHead(500).end(), 200)
-          return true
-        }
-        const { origin } = yield* startWith(provider)
-        const together = yield* Effect.all(
-          Array.from({ length: 30 }, () => madeUp(provider, origin)),
-          { concurrency: "unbounded" }
-        )
-        expect(together.filter((problem) => problem === "too_many").length).toBeGreaterThanOrEqual(19)
-        expect(asked).toBe(together.filter((problem) => problem !== "too_many").length)
-        const another = yield* startWith(provider)
-        const problems = yield* Effect.replicateEffect(madeUp(provider, another.origin), 13)
-        expect(problems.at(-1)).toBe("too_many")
-      })
+  it.live("is refused to an address with many responses at the same time, and with many that the provider fails", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      let asked = 0
+      provider.intercept = (request, response) => {
+        if (request.url !== "/token") return false
+        asked++
+        setTimeout(() => response.writeHead(500).end(), 200)
+        return true
+      }
+      const { origin } = yield* startWith(provider)
+      const together = yield* Effect.all(
+        Array.from({ length: 30 }, () => madeUp(provider, origin)),
+        { concurrency: "unbounded" }
+      )
+      expect(together.filter((problem) => problem === "too_many").length).toBeGreaterThanOrEqual(19)
+      expect(asked).toBe(together.filter((problem) => problem !== "too_many").length)
+      const another = yield* startWith(provider)
+      const problems = yield* Effect.replicateEffect(madeUp(provider, another.origin), 13)
+      expect(problems.at(-1)).toBe("too_many")
+    })
   )
 
   it.live(
@@ -241,7 +239,7 @@ describe("a sign-in at the OpenID provider", () => {
     Effect.gen(function* () {
       const provider = yield* startProvider()
       let isBroken = false
-      const repo = Layer.map(layerRepo, (context) => {
+      const repo = changed(layerRepo, (context) => {
         const store = Context.get(context, SessionStore)
         return Context.add(context, SessionStore, {
           ...store,
@@ -368,7 +366,7 @@ describe("a sign-in at the OpenID provider", () => {
         expect(text).not.toContain(secret)
       }
       expect(text).not.toContain(done.searchParams.get("code"))
-    }).pipe(Effect.provide(Layer.merge(Logger.replace(Logger.defaultLogger, logger), Layer.empty)))
+    }).pipe(Effect.provide(Logger.layer([logger])))
   })
 
   it.live("never leads to an address outside the web UI", () =>

@@ -1,6 +1,6 @@
 /** Signing in to the web UI at an OpenID provider. */
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Duration, Effect, Layer } from "effect"
+import { Context, Duration, Effect } from "effect"
 import type { Role } from "../../../src/domain/access/Roles.ts"
 import type { SessionRow } from "../../../src/domain/access/Session.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
@@ -11,7 +11,7 @@ import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { adminKey, type Options, start } from "../Server.ts"
+import { adminKey, changed, type Options, start } from "../Server.ts"
 import { hasSession, problemOf, signInAs, signInPath, visit, visitProvider } from "./SignIn.ts"
 
 /** A server whose people sign in at the provider. */
@@ -309,11 +309,12 @@ describe("signing in at the OpenID provider", () => {
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const stored: Array<SessionRow> = []
-      const repo = Layer.map(layerRepo, (context) => {
+      const repo = changed(layerRepo, (context) => {
         const store = Context.get(context, SessionStore)
         return Context.add(context, SessionStore, {
           ...store,
-          createSession: (row, audit) => Effect.tap(store.createSession(row, audit), () => void stored.push(row))
+          createSession: (row, audit) =>
+            Effect.tap(store.createSession(row, audit), () => Effect.sync(() => stored.push(row)))
         })
       })
       const { http, origin } = yield* startWith(provider, { repo })

@@ -1,7 +1,7 @@
 /** The events of a run, read by the AI SDK's own client. */
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Deferred, Effect } from "effect"
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai"
+import { Context, Deferred, Effect } from "effect"
 import type { NumberedProgress } from "../../../src/domain/run/Progress.ts"
 import { ProgressReports } from "../../../src/engine/progress/ProgressReports.ts"
 import { failing, type Leader, start } from "../Server.ts"
@@ -10,7 +10,7 @@ type Part = NumberedProgress | { readonly answer: string }
 
 /** Reports the parts of a prompt, and answers with the last. */
 const speaking =
-  ({ record }: Context.Service.Shape<ProgressReports>): Leader =>
+  ({ record }: ProgressReports["Service"]): Leader =>
   ({ prompt: { prompt, run_id }, reply }) =>
     Effect.forEach(JSON.parse(prompt) as ReadonlyArray<Part>, (part) =>
       "answer" in part

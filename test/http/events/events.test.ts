@@ -1,9 +1,9 @@
 import { createServer } from "node:http"
 import { connect } from "node:net"
+import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Schedule, Stream } from "effect"
-import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
+import { HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as EventStreams from "../../../src/http/events/EventStreams.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { type call, refusal } from "../Client.ts"
@@ -162,9 +162,9 @@ const streamServer = (limits: EventStreams.Limits) =>
         // Node sends the headers with the first bytes.
         (events) => HttpServerResponse.stream(Stream.concat(Stream.make(new TextEncoder().encode(":")), events))
       )
-    ).pipe(Effect.catchTag("TooManyStreams", ({ of }) => HttpServerResponse.text(of, { status: 429 })))
+    ).pipe(Effect.catchTag("TooManyStreams", ({ of }) => Effect.succeed(HttpServerResponse.text(of, { status: 429 }))))
     const context = yield* Layer.build(
-      HttpServer.serve(HttpRouter.empty.pipe(HttpRouter.get("/", handler))).pipe(
+      HttpServer.serve(handler).pipe(
         Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" }))
       )
     )

@@ -7,7 +7,7 @@ import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { start, unusedId } from "../Server.ts"
 
-type Server = Effect.Effect.Success<ReturnType<typeof start>>
+type Server = Effect.Success<ReturnType<typeof start>>
 
 /** A key of the team's leader, and requests with it. */
 const newKey = ({ admin, http }: Server, team: string) =>
@@ -21,7 +21,7 @@ const newKey = ({ admin, http }: Server, team: string) =>
     }
   })
 
-type Key = Effect.Effect.Success<ReturnType<typeof newKey>>
+type Key = Effect.Success<ReturnType<typeof newKey>>
 
 const newLeader = ({ post }: Key) => {
   const leader = randomUUID()
@@ -104,46 +104,47 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.live(
-    "get what the webhook asks of the agent, as the run shows it, and say at which limit they stopped",
-    () =>
-      Effect.gen(function* () {
-        const { admin, first, hook, http, key, leader } = yield* led
-        const agent = { model: "haiku", permissions: "read-only", max_turns: 7, max_cost: 0.5 }
-        const settings = {
-          ...{ agent_model: "haiku", agent_permissions: "read-only", max_turns: 7, max_cost: 0.5 },
-          workspace_ref: "refs/heads/{{text}}"
-        }
-        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: settings })
-        const body = { variables: { text: "one" } }
-        const waiting = yield* Effect.forkChild(http("POST", `${hook.path}?wait=true`, { body }))
-        const { json: prompt } = yield* first
-        expect(prompt.agent).toEqual({ ...agent, workspace_ref: "refs/heads/one" })
-        // An edit changes nothing in a run that was accepted before.
-        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { max_turns: null, agent_model: "opus" } })
-        const limit = { code: "turns_exceeded", message: "7 turns", response: "Half of it" }
-        yield* reply(key, prompt, "error", limit)
-        const { json, status } = yield* Fiber.join(waiting)
-        expect([status, json.error]).toEqual([502, { code: "turns_exceeded", message: "7 turns" }])
-        const run = yield* admin("GET", `/api/runs/${prompt.run_id}`)
-        expect(run.json).toMatchObject({ agent, conversation: { response: "Half of it" } })
-        // Who replies to the run gives its agent no more rights, nor who sends that again.
-        const replied = yield* admin("POST", `/api/runs/${prompt.run_id}/reply`, { body: { message: "Go on." } })
-        const next = yield* leader.next()
-        expect(next.json).toMatchObject({ prompt: "Go on.", source: "chat", agent })
-        // Its folder stays where the conversation is.
-        expect(next.json.agent).not.toHaveProperty("workspace_ref")
-        yield* reply(key, next.json, "response", { response: "Done" })
-        yield* admin("POST", `/api/runs/${replied.json.message_id}/replay`)
-        expect((yield* leader.next()).json).toMatchObject({ prompt: "Go on.", agent })
-      })
+  it.live("get what the webhook asks of the agent, as the run shows it, and say at which limit they stopped", () =>
+    Effect.gen(function* () {
+      const { admin, first, hook, http, key, leader } = yield* led
+      const agent = { model: "haiku", permissions: "read-only", max_turns: 7, max_cost: 0.5 }
+      const settings = {
+        ...{ agent_model: "haiku", agent_permissions: "read-only", max_turns: 7, max_cost: 0.5 },
+        workspace_ref: "refs/heads/{{text}}"
+      }
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: settings })
+      const body = { variables: { text: "one" } }
+      const waiting = yield* Effect.forkChild(http("POST", `${hook.path}?wait=true`, { body }))
+      const { json: prompt } = yield* first
+      expect(prompt.agent).toEqual({ ...agent, workspace_ref: "refs/heads/one" })
+      // An edit changes nothing in a run that was accepted before.
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { max_turns: null, agent_model: "opus" } })
+      const limit = { code: "turns_exceeded", message: "7 turns", response: "Half of it" }
+      yield* reply(key, prompt, "error", limit)
+      const { json, status } = yield* Fiber.join(waiting)
+      expect([status, json.error]).toEqual([502, { code: "turns_exceeded", message: "7 turns" }])
+      const run = yield* admin("GET", `/api/runs/${prompt.run_id}`)
+      expect(run.json).toMatchObject({ agent, conversation: { response: "Half of it" } })
+      // Who replies to the run gives its agent no more rights, nor who sends that again.
+      const replied = yield* admin("POST", `/api/runs/${prompt.run_id}/reply`, { body: { message: "Go on." } })
+      const next = yield* leader.next()
+      expect(next.json).toMatchObject({ prompt: "Go on.", source: "chat", agent })
+      // Its folder stays where the conversation is.
+      expect(next.json.agent).not.toHaveProperty("workspace_ref")
+      yield* reply(key, next.json, "response", { response: "Done" })
+      yield* admin("POST", `/api/runs/${replied.json.message_id}/replay`)
+      expect((yield* leader.next()).json).toMatchObject({ prompt: "Go on.", agent })
+    })
   )
 
   it.live("leave no line in the log for what they repeat all the time, unless it is refused", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []
       const logger = Logger.make((entry) => void lines.push(Logger.formatLogFmt.log(entry)))
-      const { first, key, leader, trigger } = yield* Effect.provide(led, Logger.add(logger))
+      const { first, key, leader, trigger } = yield* Effect.provide(
+        led,
+        Logger.layer([logger], { mergeWithExisting: true })
+      )
       yield* trigger("one")
       const { json: prompt } = yield* first
       expect((yield* leader.work(prompt.run_id)).status).toBe(200)

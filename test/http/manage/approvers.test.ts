@@ -126,34 +126,32 @@ describe("a webhook with approval", () => {
     })
   )
 
-  it.live(
-    "holds each replay of a run that was accepted without approval, unless one who may approve asks for it",
-    () =>
-      Effect.gen(function* () {
-        const { admin, ended, hook, keyOf, seen, shown, trigger } = yield* guarded({ approval: "none" })
-        const [other, release] = [yield* keyOf("ops", "admin"), yield* keyOf("release", "operator")]
-        const first = yield* trigger("old")
-        yield* ended(first)
-        const body = { approval: "required", approvers: ["key:release"] }
-        expect((yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body })).status).toBe(200)
-        const one = (prompt: string) =>
-          Effect.map(other.as("POST", `/api/runs/${first}/replay`, { prompt }), ({ json }) => json)
-        const many = (body: object) =>
-          Effect.map(other.as("POST", "/api/runs/replay", body), ({ json }) => json.replayed[0])
-        const since = { webhook_id: hook.id, status: ["success"] }
-        for (const { run_id } of [
-          // Only runs without a replay match.
-          yield* many(since),
-          yield* one("same"),
-          yield* one("template"),
-          yield* many({ run_ids: [first] })
-        ]) {
-          expect(yield* shown(run_id)).toMatchObject({ waits_for: { code: "approval" }, asked_by: other.id })
-        }
-        expect(seen).toEqual(["old"])
-        yield* ended((yield* release.as("POST", `/api/runs/${first}/replay`, { prompt: "same" })).json.run_id)
-        expect(seen).toEqual(["old", "old"])
-      })
+  it.live("holds each replay of a run that was accepted without approval, unless one who may approve asks for it", () =>
+    Effect.gen(function* () {
+      const { admin, ended, hook, keyOf, seen, shown, trigger } = yield* guarded({ approval: "none" })
+      const [other, release] = [yield* keyOf("ops", "admin"), yield* keyOf("release", "operator")]
+      const first = yield* trigger("old")
+      yield* ended(first)
+      const body = { approval: "required", approvers: ["key:release"] }
+      expect((yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body })).status).toBe(200)
+      const one = (prompt: string) =>
+        Effect.map(other.as("POST", `/api/runs/${first}/replay`, { prompt }), ({ json }) => json)
+      const many = (body: object) =>
+        Effect.map(other.as("POST", "/api/runs/replay", body), ({ json }) => json.replayed[0])
+      const since = { webhook_id: hook.id, status: ["success"] }
+      for (const { run_id } of [
+        // Only runs without a replay match.
+        yield* many(since),
+        yield* one("same"),
+        yield* one("template"),
+        yield* many({ run_ids: [first] })
+      ]) {
+        expect(yield* shown(run_id)).toMatchObject({ waits_for: { code: "approval" }, asked_by: other.id })
+      }
+      expect(seen).toEqual(["old"])
+      yield* ended((yield* release.as("POST", `/api/runs/${first}/replay`, { prompt: "same" })).json.run_id)
+      expect(seen).toEqual(["old", "old"])
+    })
   )
 
   it.live("holds the runs of a chain, which those who asked for its first run cannot approve", () =>

@@ -242,10 +242,7 @@ describe("the export of audit events", () => {
 describe("the request log", () => {
   it.live("has the client's address, who it was, and what the request was about", () => {
     const lines: Array<string> = []
-    const logger = Logger.replace(
-      Logger.defaultLogger,
-      Logger.make((entry) => lines.push(Logger.formatLogFmt.log(entry)))
-    )
+    const logger = Logger.layer([Logger.make((entry) => lines.push(Logger.formatLogFmt.log(entry)))])
     return Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start({ trustedProxies: ["127.0.0.1"] })
       const forwarded = { "x-forwarded-for": "203.0.113.7" }

@@ -1,8 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { hello, silent, start, startWithWebhook, trigger } from "../Server.ts"
+import { hello, silent, start, startWithWebhook } from "../Server.ts"
 
-trigger("a caller cancels its run with its webhook's token, and whoever waits for it gets 409", () =>
+it.live("a caller cancels its run with its webhook's token, and whoever waits for it gets 409", () =>
   Effect.gen(function* () {
     const { admin, team, webhook, http, firstRuns } = yield* start()
     const hook = yield* webhook(yield* team("slow", silent))

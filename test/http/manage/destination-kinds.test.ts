@@ -15,7 +15,7 @@ const rateLimited = {
 
 /** A webhook with a destination of a service, whose team's leader answers with Markdown. */
 const addDestination = (
-  server: Effect.Effect.Success<ReturnType<typeof start>>,
+  server: Effect.Success<ReturnType<typeof start>>,
   draft: object,
   { response = answer, team = "ops" }: { readonly response?: string | undefined; readonly team?: string } = {}
 ) =>

@@ -65,24 +65,22 @@ describe("a webhook that is paused after failures in a row", () => {
     })
   )
 
-  it.live(
-    "answers 200 if it says so, also without a leader or over its budget, but not to callers that wait",
-    () =>
-      Effect.gen(function* () {
-        const { ask, fail, hook, http, team, webhook } = yield* pausingWith({ when_team_stopped: "ignore" })
-        yield* fail
-        const ignored = (reason: string) => ({ status: 200, json: { status: "ignored", reason } })
-        const send = (to: typeof hook, query = "") => http("POST", `${to.path}${query}`, { body: hello })
-        expect(yield* send(hook)).toMatchObject(ignored("The webhook is paused."))
-        expect(refusal(yield* ask)).toStrictEqual([409, "webhook_paused"])
-        const idle = yield* webhook(yield* team("idle", "no leader"), "{{text}}", { when_team_stopped: "ignore" })
-        expect(yield* send(idle)).toMatchObject(ignored("No leader of the team is connected."))
-        expect(refusal(yield* send(idle, "?wait=true"))).toStrictEqual([409, "team_not_running"])
-        const limited = { when_team_stopped: "ignore", max_runs_per_day: 1 }
-        const used = yield* webhook("ops", "{{text}}", limited)
-        expect((yield* send(used)).status).toBe(202)
-        expect(yield* send(used)).toMatchObject(ignored("The webhook has used its budget for today."))
-      })
+  it.live("answers 200 if it says so, also without a leader or over its budget, but not to callers that wait", () =>
+    Effect.gen(function* () {
+      const { ask, fail, hook, http, team, webhook } = yield* pausingWith({ when_team_stopped: "ignore" })
+      yield* fail
+      const ignored = (reason: string) => ({ status: 200, json: { status: "ignored", reason } })
+      const send = (to: typeof hook, query = "") => http("POST", `${to.path}${query}`, { body: hello })
+      expect(yield* send(hook)).toMatchObject(ignored("The webhook is paused."))
+      expect(refusal(yield* ask)).toStrictEqual([409, "webhook_paused"])
+      const idle = yield* webhook(yield* team("idle", "no leader"), "{{text}}", { when_team_stopped: "ignore" })
+      expect(yield* send(idle)).toMatchObject(ignored("No leader of the team is connected."))
+      expect(refusal(yield* send(idle, "?wait=true"))).toStrictEqual([409, "team_not_running"])
+      const limited = { when_team_stopped: "ignore", max_runs_per_day: 1 }
+      const used = yield* webhook("ops", "{{text}}", limited)
+      expect((yield* send(used)).status).toBe(202)
+      expect(yield* send(used)).toMatchObject(ignored("The webhook has used its budget for today."))
+    })
   )
 
   it.live("refuses its callers, says who, when and why, and is resumed by hand", () =>

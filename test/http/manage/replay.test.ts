@@ -5,7 +5,7 @@ import { failing, hello, start, unusedId } from "../Server.ts"
 
 const retries = { max_retries: 1, backoff_seconds: 60 }
 
-const ended = (server: Effect.Effect.Success<ReturnType<typeof start>>, id: string) =>
+const ended = (server: Effect.Success<ReturnType<typeof start>>, id: string) =>
   repeatUntil(server.admin("GET", `/api/runs/${id}`), ({ json }) => json.finished_at !== undefined)
 
 describe("POST /api/runs/:run_id/replay", () => {

@@ -144,36 +144,34 @@ it.live("a version is restored with the language and the input that its template
   })
 )
 
-it.live(
-  "a template of combined requests says what it lacks, and a run that stands alone has its own request",
-  () =>
-    Effect.gen(function* () {
-      const { admin, team, webhook } = yield* start()
-      const coalesce = { key: "payload.id", within: 60 }
-      const all = { ...coalesce, collect: "all" }
-      const prompt_template = "{{combined.count}} of {{payload.id}}: {{combined.requests}}"
-      const { id } = yield* webhook(yield* team("ops"), prompt_template, { input: "payload", coalesce: all })
-      const edit = (body: object) => admin("PATCH", `/api/webhooks/${id}`, { body })
-      expect(pointers(yield* edit({ coalesce }))).toStrictEqual(["/prompt_template"])
-      expect(pointers(yield* edit({ prompt_template: "{{combined.all}}" }))).toStrictEqual(["/prompt_template"])
-      expect((yield* edit({ coalesce: all })).json.variables).toStrictEqual(["payload.id"])
-      const sample = { payload: { id: 7, more: { deep: 1.1 } } }
-      const prompt = '1 of 7: [{"payload":{"id":7,"more":{"deep":1.1}},"headers":{},"query":{}}]'
-      expect((yield* admin("POST", `/api/webhooks/${id}/preview`, { body: sample })).json).toMatchObject({ prompt })
-      const draft = { prompt_template, input: "payload", coalesce: all, ...sample }
-      const drafted = (yield* admin("POST", "/api/templates/preview", { body: draft })).json
-      expect([drafted.variables, drafted.prompt.map(({ text }: any) => text).join("")]).toStrictEqual([
-        ["payload.id"],
-        prompt
-      ])
-      const { json: first } = yield* admin("POST", `/api/webhooks/${id}/runs?wait=true`, { body: sample })
-      expect(first.response).toContain(prompt)
-      const { json: again } = yield* admin("POST", `/api/runs/${first.run_id}/replay?wait=true`, { body: {} })
-      expect(again.response).toContain(prompt)
-      const unstorable = { payload: { id: 7, deep: "\0" } }
-      const refused = yield* admin("POST", `/api/webhooks/${id}/runs`, { body: unstorable })
-      expect([refusal(refused), pointers(refused)]).toStrictEqual([[400, "invalid_variables"], ["/payload/deep"]])
-    })
+it.live("a template of combined requests says what it lacks, and a run that stands alone has its own request", () =>
+  Effect.gen(function* () {
+    const { admin, team, webhook } = yield* start()
+    const coalesce = { key: "payload.id", within: 60 }
+    const all = { ...coalesce, collect: "all" }
+    const prompt_template = "{{combined.count}} of {{payload.id}}: {{combined.requests}}"
+    const { id } = yield* webhook(yield* team("ops"), prompt_template, { input: "payload", coalesce: all })
+    const edit = (body: object) => admin("PATCH", `/api/webhooks/${id}`, { body })
+    expect(pointers(yield* edit({ coalesce }))).toStrictEqual(["/prompt_template"])
+    expect(pointers(yield* edit({ prompt_template: "{{combined.all}}" }))).toStrictEqual(["/prompt_template"])
+    expect((yield* edit({ coalesce: all })).json.variables).toStrictEqual(["payload.id"])
+    const sample = { payload: { id: 7, more: { deep: 1.1 } } }
+    const prompt = '1 of 7: [{"payload":{"id":7,"more":{"deep":1.1}},"headers":{},"query":{}}]'
+    expect((yield* admin("POST", `/api/webhooks/${id}/preview`, { body: sample })).json).toMatchObject({ prompt })
+    const draft = { prompt_template, input: "payload", coalesce: all, ...sample }
+    const drafted = (yield* admin("POST", "/api/templates/preview", { body: draft })).json
+    expect([drafted.variables, drafted.prompt.map(({ text }: any) => text).join("")]).toStrictEqual([
+      ["payload.id"],
+      prompt
+    ])
+    const { json: first } = yield* admin("POST", `/api/webhooks/${id}/runs?wait=true`, { body: sample })
+    expect(first.response).toContain(prompt)
+    const { json: again } = yield* admin("POST", `/api/runs/${first.run_id}/replay?wait=true`, { body: {} })
+    expect(again.response).toContain(prompt)
+    const unstorable = { payload: { id: 7, deep: "\0" } }
+    const refused = yield* admin("POST", `/api/webhooks/${id}/runs`, { body: unstorable })
+    expect([refusal(refused), pointers(refused)]).toStrictEqual([[400, "invalid_variables"], ["/payload/deep"]])
+  })
 )
 
 it.live("a caller cannot say what was combined, nor does the webhook's schema see it", () =>

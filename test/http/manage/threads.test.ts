@@ -38,28 +38,26 @@ describe("threads", () => {
     })
   )
 
-  it.live(
-    "have a key that is checked like the template, also when its language, input or verification changes",
-    () =>
-      Effect.gen(function* () {
-        const { admin, team } = yield* start()
-        yield* team("ops")
-        const draft = { name: "Review", team: "ops", prompt_template: "Review it" }
-        const create = (more: object) => admin("POST", "/api/webhooks", { body: { ...draft, ...more } })
-        for (const more of [
-          { thread_key: "{{" },
-          { thread_key: "" },
-          { thread_key: "x".repeat(1_001) },
-          { thread_key: "{{ a | nope }}", template_language: "liquid" },
-          { thread_key: "{{headers.authorization}}", input: "payload" }
-        ]) {
-          const refused = yield* create(more)
-          expect([refusal(refused), pointers(refused)]).toStrictEqual([[422, "invalid"], ["/thread_key"]])
-        }
-        const { webhook: simple } = (yield* create({ thread_key: "{% {{a}}" })).json
-        const edited = yield* admin("PATCH", `/api/webhooks/${simple.id}`, { body: { template_language: "liquid" } })
-        expect([refusal(edited), pointers(edited)]).toStrictEqual([[422, "invalid"], ["/thread_key"]])
-      })
+  it.live("have a key that is checked like the template, also when its language, input or verification changes", () =>
+    Effect.gen(function* () {
+      const { admin, team } = yield* start()
+      yield* team("ops")
+      const draft = { name: "Review", team: "ops", prompt_template: "Review it" }
+      const create = (more: object) => admin("POST", "/api/webhooks", { body: { ...draft, ...more } })
+      for (const more of [
+        { thread_key: "{{" },
+        { thread_key: "" },
+        { thread_key: "x".repeat(1_001) },
+        { thread_key: "{{ a | nope }}", template_language: "liquid" },
+        { thread_key: "{{headers.authorization}}", input: "payload" }
+      ]) {
+        const refused = yield* create(more)
+        expect([refusal(refused), pointers(refused)]).toStrictEqual([[422, "invalid"], ["/thread_key"]])
+      }
+      const { webhook: simple } = (yield* create({ thread_key: "{% {{a}}" })).json
+      const edited = yield* admin("PATCH", `/api/webhooks/${simple.id}`, { body: { template_language: "liquid" } })
+      expect([refusal(edited), pointers(edited)]).toStrictEqual([[422, "invalid"], ["/thread_key"]])
+    })
   )
 
   it.live("are named by messages and replays, which are told apart by their idempotency key", () =>

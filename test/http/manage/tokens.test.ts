@@ -1,15 +1,15 @@
 /** Proxies and senders repeat the URL that they call, and with it the token. */
 import { createHmac } from "node:crypto"
 import { expect, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect } from "effect"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { refusal } from "../Client.ts"
-import { hello, start, trigger, triggers } from "../Server.ts"
+import { changed, hello, start } from "../Server.ts"
 
 const secret = "It's a Secret to Everybody"
 
-trigger("a token that a request repeats is neither rendered nor kept", () =>
+it.live("a token that a request repeats is neither rendered nor kept", () =>
   Effect.gen(function* () {
     const { admin, firstRuns, http, team, webhook } = yield* start()
     const template = "{{payload.url}} {{payload.list.0}} {{headers.x-original-uri}} {{headers.referer}} {{query.from}}"
@@ -70,7 +70,7 @@ it.live("a token in an idempotency key or in a delivery's id is not kept, and th
           }
         }
       })
-    const repo = Layer.map(layerRepo, (context) =>
+    const repo = changed(layerRepo, (context) =>
       Context.add(context, RunStore, keeping(Context.get(context, RunStore)))
     )
     const { http, team, webhook } = yield* start({ repo })
@@ -96,7 +96,7 @@ it.live("a token in an idempotency key or in a delivery's id is not kept, and th
   })
 )
 
-triggers("a signature may be over the method and the URL, which no description has to name", () =>
+it.live("a signature may be over the method and the URL, which no description has to name", () =>
   Effect.gen(function* () {
     const { http, team, webhook } = yield* start({ publicUrl: "https://hooks.example.com/agents" })
     const verification = { preset: "hmac", header: "X-Signature", signed: "{method}{url}{body}" }

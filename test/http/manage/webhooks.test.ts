@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { refusal, sorted } from "../Client.ts"
 import { silent, start, unusedId } from "../Server.ts"
 
@@ -139,7 +139,7 @@ describe("webhooks", () => {
       const waiting = yield* Effect.forkChild(http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } }))
       yield* firstRuns(id)
       yield* admin("DELETE", `/api/webhooks/${id}`)
-      expect(refusal(yield* waiting)).toStrictEqual([404, "not_found"])
+      expect(refusal(yield* Fiber.join(waiting))).toStrictEqual([404, "not_found"])
     })
   )
 

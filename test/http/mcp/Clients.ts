@@ -3,7 +3,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { Client as ClientOfSdk } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport as TransportOfSdk } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
-import { Effect, type Result } from "effect"
+import { Effect } from "effect"
 
 const info = { name: "a test", version: "1" }
 

@@ -2,8 +2,8 @@
 
 import { createHmac, generateKeyPairSync, sign as signWith } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Duration, Effect, Logger } from "effect"
 import { Client, type OAuthClientProvider, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
+import { Cause, Duration, Effect, Logger } from "effect"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { mostSessionsOfApiKey } from "../../../src/engine/access/Sessions.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
@@ -16,7 +16,7 @@ import { adminKey, type Options, start } from "../Server.ts"
 const publicUrl = "http://hooks.test"
 const resource = `${publicUrl}/mcp`
 
-type Server = Effect.Effect.Success<ReturnType<typeof start>>
+type Server = Effect.Success<ReturnType<typeof start>>
 
 const roles = [
   { group: "platform-admins", role: "admin" as const },
@@ -128,37 +128,33 @@ const listWith = ({ http }: Pick<Server, "http">, token: string) =>
   })
 
 describe("an access token at /mcp", () => {
-  it.live(
-    "is what a client gets at the provider that the server names, and has the person's role and teams",
-    () =>
-      Effect.gen(function* () {
-        const provider = yield* startProvider()
-        const server = yield* startWith(provider)
-        yield* server.webhook(yield* server.team("ops"), "{{text}}", { mcp_tool: "say" })
-        yield* server.webhook(yield* server.team("dev"), "{{text}}", { mcp_tool: "build" })
-        const { client } = yield* connected(provider, server, { ...ada, groups: ["ops"] })
-        const { tools } = yield* Effect.promise(() => client.listTools())
-        expect(tools.map(({ name }) => name)).toEqual(["say", "get_run", "reply_to_run", "cancel_run", "list_runs"])
-        const called = yield* Effect.promise(() => client.callTool({ name: "say", arguments: { text: "hi" } }))
-        expect(called).toMatchObject({ content: [{ text: "echo: hi" }] })
-        const run_id = called._meta?.["webhook-trigger/run_id"]
-        expect((yield* server.admin("GET", `/api/runs/${run_id}`)).json.triggered_by).toBe(
-          `person:${provider.issuer}#ada-1`
-        )
-        const audit = (yield* server.admin("GET", "/api/audit")).json.data
-        const by = { actor: "session", person_id: "ada-1", person_name: "Ada Lovelace", session_id: expect.any(String) }
-        expect(audit).toContainEqual(
-          expect.objectContaining({ action: "webhook.run_started", after: { run_id }, ...by })
-        )
-        const sessions = (yield* server.admin("GET", "/api/sessions")).json.data
-        expect(sessions).toMatchObject([{ person: { id: "ada-1", role: "operator", teams: ["ops"] } }])
-        expect(sessions[0].oauth_client).toEqual(expect.stringMatching(/^[\w-]{10,}$/))
-        for (const hidden of ["token_hash", "is_ended"]) expect(sessions[0]).not.toHaveProperty(hidden)
-        // Another person of the same provider does not see the run.
-        const other = yield* connected(provider, server, { ...ada, id: "bob-2", groups: ["ops"] })
-        const strange = yield* Effect.promise(() => other.client.callTool({ name: "get_run", arguments: { run_id } }))
-        expect(strange.isError).toBe(true)
-      })
+  it.live("is what a client gets at the provider that the server names, and has the person's role and teams", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const server = yield* startWith(provider)
+      yield* server.webhook(yield* server.team("ops"), "{{text}}", { mcp_tool: "say" })
+      yield* server.webhook(yield* server.team("dev"), "{{text}}", { mcp_tool: "build" })
+      const { client } = yield* connected(provider, server, { ...ada, groups: ["ops"] })
+      const { tools } = yield* Effect.promise(() => client.listTools())
+      expect(tools.map(({ name }) => name)).toEqual(["say", "get_run", "reply_to_run", "cancel_run", "list_runs"])
+      const called = yield* Effect.promise(() => client.callTool({ name: "say", arguments: { text: "hi" } }))
+      expect(called).toMatchObject({ content: [{ text: "echo: hi" }] })
+      const run_id = called._meta?.["webhook-trigger/run_id"]
+      expect((yield* server.admin("GET", `/api/runs/${run_id}`)).json.triggered_by).toBe(
+        `person:${provider.issuer}#ada-1`
+      )
+      const audit = (yield* server.admin("GET", "/api/audit")).json.data
+      const by = { actor: "session", person_id: "ada-1", person_name: "Ada Lovelace", session_id: expect.any(String) }
+      expect(audit).toContainEqual(expect.objectContaining({ action: "webhook.run_started", after: { run_id }, ...by }))
+      const sessions = (yield* server.admin("GET", "/api/sessions")).json.data
+      expect(sessions).toMatchObject([{ person: { id: "ada-1", role: "operator", teams: ["ops"] } }])
+      expect(sessions[0].oauth_client).toEqual(expect.stringMatching(/^[\w-]{10,}$/))
+      for (const hidden of ["token_hash", "is_ended"]) expect(sessions[0]).not.toHaveProperty(hidden)
+      // Another person of the same provider does not see the run.
+      const other = yield* connected(provider, server, { ...ada, id: "bob-2", groups: ["ops"] })
+      const strange = yield* Effect.promise(() => other.client.callTool({ name: "get_run", arguments: { run_id } }))
+      expect(strange.isError).toBe(true)
+    })
   )
 
   it.live("begins one session, which ends with the token, and whose end by an admin refuses the token", () =>
@@ -215,7 +211,7 @@ describe("an access token at /mcp", () => {
       const provider = yield* startProvider()
       const lines: Array<string> = []
       const logger = Logger.make((entry) => void lines.push(Logger.formatLogFmt.log(entry)))
-      const server = yield* Effect.provide(startWith(provider), Logger.add(logger))
+      const server = yield* Effect.provide(startWith(provider), Logger.layer([logger], { mergeWithExisting: true }))
       const token = provider.sign(claims(provider))
       yield* listWith(server, token)
       const [session] = (yield* server.admin("GET", "/api/sessions")).json.data
@@ -387,7 +383,7 @@ describe("an access token at /mcp", () => {
       const provider = yield* startProvider()
       const lines: Array<string> = []
       const logger = Logger.make(({ message }) => void lines.push(String(message)))
-      const server = yield* Effect.provide(startWith(provider), Logger.add(logger))
+      const server = yield* Effect.provide(startWith(provider), Logger.layer([logger], { mergeWithExisting: true }))
       let requests = 0
       provider.intercept = ({ url }, response) => {
         if (!url!.startsWith("/jwks")) return false

@@ -1,8 +1,8 @@
 /** Webhooks as tools of the Model Context Protocol, with its official clients. */
 import { type IncomingHttpHeaders, request } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber } from "effect"
 import { isCreateTaskResultV2, isDetailedTaskV2 } from "@modelcontextprotocol/ext-tasks/core/v2"
+import { Deferred, Duration, Effect, Fiber } from "effect"
 import { LongestWait } from "../../../src/http/mcp/Runs.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
@@ -14,7 +14,7 @@ const runIdIn = ({ _meta }: { readonly _meta?: { readonly [name: string]: unknow
 
 const textOf = ({ content: [first] }: { readonly content: ReadonlyArray<{ readonly text: string }> }) => first!.text
 
-const keyFor = ({ admin }: Effect.Effect.Success<ReturnType<typeof start>>, more: object = {}) =>
+const keyFor = ({ admin }: Effect.Success<ReturnType<typeof start>>, more: object = {}) =>
   Effect.map(
     admin("POST", "/api/keys", { body: { name: "assistant", role: "operator", ...more } }),
     ({ json }): string => json.key
@@ -27,11 +27,7 @@ const meta = (capabilities: object) => ({
 })
 
 /** Requests as a client with tasks sends them. The official clients do not have tasks of 2026. */
-const withTasks = (
-  { http }: Effect.Effect.Success<ReturnType<typeof start>>,
-  key: string,
-  capabilities: object = {}
-) => {
+const withTasks = ({ http }: Effect.Success<ReturnType<typeof start>>, key: string, capabilities: object = {}) => {
   const extensions = { "io.modelcontextprotocol/tasks": {} }
   return (
     method: string,
@@ -109,30 +105,28 @@ describe("MCP", () => {
     )
   }
 
-  it.live(
-    "returns the ID of a run that takes longer than a call may wait, which goes on and can be cancelled",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* start()
-        yield* server.webhook(yield* server.team("ops", silent), "{{text}}", { mcp_tool: "think" })
-        const client = yield* connected(clients["of 2026"], server.origin, yield* keyFor(server))
-        const withProgress = yield* Effect.promise(() => client.call("think", { text: "x" }, () => {}))
-        expect(textOf(withProgress)).toContain("the run_id")
-        const result = yield* Effect.promise(() => client.call("think", { text: "x" }))
-        const run_id = runIdIn(result)
-        expect([result.isError, textOf(result)]).toEqual([undefined, expect.stringContaining(`the run_id ${run_id}`)])
-        const cancelled = yield* Effect.promise(() => client.call("cancel_run", { run_id }))
-        expect(textOf(cancelled)).toBe("The run is cancelled.")
-        const run = yield* server.admin("GET", `/api/runs/${run_id}`)
-        expect(run.json).toMatchObject({ status: "cancelled", cancelled_by: "api_key" })
-        const ended = yield* Effect.promise(() => client.call("get_run", { run_id }))
-        expect([ended.isError, textOf(ended)]).toEqual([true, "The run was cancelled."])
-      }).pipe(
-        Effect.provideService(LongestWait, {
-          withProgress: Duration.millis(300),
-          withoutProgress: Duration.millis(100)
-        })
-      )
+  it.live("returns the ID of a run that takes longer than a call may wait, which goes on and can be cancelled", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      yield* server.webhook(yield* server.team("ops", silent), "{{text}}", { mcp_tool: "think" })
+      const client = yield* connected(clients["of 2026"], server.origin, yield* keyFor(server))
+      const withProgress = yield* Effect.promise(() => client.call("think", { text: "x" }, () => {}))
+      expect(textOf(withProgress)).toContain("the run_id")
+      const result = yield* Effect.promise(() => client.call("think", { text: "x" }))
+      const run_id = runIdIn(result)
+      expect([result.isError, textOf(result)]).toEqual([undefined, expect.stringContaining(`the run_id ${run_id}`)])
+      const cancelled = yield* Effect.promise(() => client.call("cancel_run", { run_id }))
+      expect(textOf(cancelled)).toBe("The run is cancelled.")
+      const run = yield* server.admin("GET", `/api/runs/${run_id}`)
+      expect(run.json).toMatchObject({ status: "cancelled", cancelled_by: "api_key" })
+      const ended = yield* Effect.promise(() => client.call("get_run", { run_id }))
+      expect([ended.isError, textOf(ended)]).toEqual([true, "The run was cancelled."])
+    }).pipe(
+      Effect.provideService(LongestWait, {
+        withProgress: Duration.millis(300),
+        withoutProgress: Duration.millis(100)
+      })
+    )
   )
 
   it.live("refuses a call as a trigger is refused, in words for the assistant", () =>

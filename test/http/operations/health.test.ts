@@ -11,7 +11,7 @@ import { TimeStore } from "../../../src/repo/TimeStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { call, refusal } from "../Client.ts"
-import { listening, listeningPort, start } from "../Server.ts"
+import { changed, listening, listeningPort, start } from "../Server.ts"
 
 /** Once the database has answered in time, which takes several attempts on a busy machine. */
 const readiness = ({ http }: { readonly http: ReturnType<typeof call> }) =>
@@ -95,7 +95,7 @@ describe("health", () => {
   it.live("shows how far the server's clock is ahead of the database's", () =>
     Effect.gen(function* () {
       const databaseTime = Effect.sync(() => Date.now() - 3_600_000)
-      const { http } = yield* start({ repo: Layer.map(layerRepo, Context.add(TimeStore, { databaseTime })) })
+      const { http } = yield* start({ repo: changed(layerRepo, Context.add(TimeStore, { databaseTime })) })
       const ready = yield* readiness({ http })
       expect(ready.json).toMatchObject({ status: "ok", clock_offset_seconds: expect.closeTo(3_600, -2) })
       const [, seconds] = /^webhook_clock_offset_seconds ([\d.]+)$/m.exec((yield* http("GET", "/metrics")).text) ?? []

@@ -1,50 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Metric } from "effect"
-import { MetricBoundaries } from "effect"
-import { families, toText } from "../../../src/http/operations/PrometheusText.ts"
+import { Effect } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
-import { sorted } from "../Client.ts"
 import { start } from "../Server.ts"
 
 describe("metrics", () => {
-  it.effect("are in the format that Prometheus reads", () =>
-    Effect.gen(function* () {
-      const counter = Metric.counter("a_total", { description: "With \\ and\na line", incremental: true })
-      yield* Metric.increment(Metric.withAttributes(counter, "l-1", 'x"y\\z\n'))
-      yield* Metric.increment(Metric.withAttributes(counter, "l-1", "other"))
-      yield* Metric.set(Metric.gauge("b.gauge"), -1.5)
-      const histogram = Metric.histogram("c_seconds", MetricBoundaries.fromIterable([1, 2]), "Durations")
-      for (const value of [0.5, 1.5, 1.5, 9]) yield* Metric.update(histogram, value)
-      yield* Metric.update(Metric.frequency("d"), "red")
-      yield* Metric.incrementBy(Metric.counter("e"), 2)
-      const ours = Metric.unsafeSnapshot().filter(({ metricKey: { name } }) =>
-        /^(a_total|b\.gauge|c_seconds|d|e)$/.test(name)
-      )
-      expect(sorted(toText(families(ours)).trimEnd().split("\n"))).toStrictEqual(
-        sorted([
-          "# HELP a_total With \\\\ and\\na line",
-          "# TYPE a_total counter",
-          'a_total{l_1="x\\"y\\\\z\\n"} 1',
-          'a_total{l_1="other"} 1',
-          "# TYPE b_gauge gauge",
-          "b_gauge -1.5",
-          "# HELP c_seconds Durations",
-          "# TYPE c_seconds histogram",
-          'c_seconds_bucket{le="1"} 1',
-          'c_seconds_bucket{le="2"} 3',
-          'c_seconds_bucket{le="+Inf"} 4',
-          "c_seconds_sum 12.5",
-          "c_seconds_count 4",
-          "# TYPE d counter",
-          'd{key="red"} 1',
-          // It may go down too.
-          "# TYPE e gauge",
-          "e 2"
-        ])
-      )
-    })
-  )
-
   it.live("count the requests by route and status, with each metric's samples together", () =>
     Effect.gen(function* () {
       const { http } = yield* start()

@@ -1,12 +1,13 @@
 /** The OpenAPI document describes the server: it is valid and complete, and every response in it exists. */
 import { randomUUID } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Duration, Effect } from "effect"
-import type { OpenApi } from "effect/http-api"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Ajv2020 } from "ajv/dist/2020.js"
+import { DateTime, Duration, Effect } from "effect"
+import type { OpenApi } from "effect/http-api"
 import { titles } from "../../../src/api/ProblemTitles.ts"
 import { makeAlertRuleId, WebhookId } from "../../../src/domain/Id.ts"
+import { operationsIn } from "../../../src/http/operations/OpenApi.ts"
 import { AlertStore } from "../../../src/repo/alert/AlertStore.ts"
 import { WebhookStore } from "../../../src/repo/manage/WebhookStore.ts"
 import { repeatUntil } from "../../support/Until.ts"
@@ -14,9 +15,7 @@ import { type Answer, type Call, sorted } from "../Client.ts"
 import { adminKey, failing, silent, start } from "../Server.ts"
 
 const operationsOf = (document: OpenApi.OpenAPISpec) =>
-  Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation }))
-  )
+  operationsIn(document).map(({ method, ...rest }) => ({ ...rest, method: method.toUpperCase() }))
 
 const fetched = Effect.gen(function* () {
   const { http } = yield* start()
@@ -42,7 +41,7 @@ const strictly = (value: any): any => {
 }
 
 /** The delivery of an alert to the one alert destination. */
-const alertDeliveryOf = (server: Effect.Effect.Success<ReturnType<typeof start>>) =>
+const alertDeliveryOf = (server: Effect.Success<ReturnType<typeof start>>) =>
   Effect.gen(function* () {
     const store = yield* AlertStore
     const [now, id] = [yield* DateTime.now, yield* makeAlertRuleId]

@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import * as Routes from "../../../src/http/serve/Routes.ts"
 import { call, refusal, wire } from "../Client.ts"
-import { adminKey, hello, listening, listeningPort, services, start, startWithWebhook, triggers } from "../Server.ts"
+import { adminKey, hello, listening, listeningPort, services, start, startWithWebhook } from "../Server.ts"
 
 const authorization = `Bearer ${adminKey}`
 
@@ -20,7 +20,7 @@ const spellings = (path: string): ReadonlyArray<string> => {
   ]
 }
 
-triggers("a trigger under another spelling of its path is not found, and starts nothing", () =>
+it.live("a trigger under another spelling of its path is not found, and starts nothing", () =>
   Effect.gen(function* () {
     const { http, hook, post, runs } = yield* startWithWebhook
     const { run_id } = (yield* post(hello)).json
@@ -104,7 +104,7 @@ it.live("a host that mounts the routes under a prefix has the same paths below i
 )
 
 describe("a request with two Host headers", () => {
-  triggers("is refused, whatever it asks for", () =>
+  it.live("is refused, whatever it asks for", () =>
     Effect.gen(function* () {
       const { hook, port, runs } = yield* startWithWebhook
       const body = JSON.stringify(hello)

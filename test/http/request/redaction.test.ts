@@ -31,7 +31,7 @@ const recorder = Effect.map(Effect.tracer, (native) => {
         span.status._tag === "Ended" && Exit.isFailure(span.status.exit) ? Cause.pretty(span.status.exit.cause) : ""
     })
   return {
-    layer: Layer.merge(Logger.replace(Logger.defaultLogger, logger), Layer.succeed(Tracer.Tracer, tracer)),
+    layer: Layer.merge(Logger.layer([logger]), Layer.succeed(Tracer.Tracer, tracer)),
     logs,
     spans,
     text: () => [...logs, ...spans.map(spanText)].join("\n")
@@ -241,7 +241,7 @@ it.live("a token is in no span of the typed client either", () =>
       const { token } = yield* webhook(yield* team("ops"))
       const client = yield* Client.make({ url: origin, adminKey: Redacted.make(adminKey) })
       const payload = { variables: { text: "x" } }
-      yield* client.trigger.trigger({ path: { token }, urlParams: {}, headers: {}, payload })
+      yield* client.trigger.trigger({ params: { token }, query: {}, headers: {}, payload })
       yield* client.teams.list()
       expect(recorded.spans.some(({ kind, name }) => kind === "client" && name === "http.client GET")).toBe(true)
       expect(recorded.text()).not.toContain(token)

@@ -27,7 +27,7 @@ export const recorded = (name: string) => readFileSync(new URL(`recorded/${name}
 /** A server for the tests of a file. */
 export const serve = () => {
   const scope = Effect.runSync(Scope.make())
-  let server: Effect.Effect.Success<ReturnType<typeof start>>
+  let server: Effect.Success<ReturnType<typeof start>>
   let teams = 0
   beforeAll(async () => {
     server = await Effect.runPromise(Scope.provide(start(), scope))

@@ -70,7 +70,7 @@ const started = (options: Options = {}) =>
     return { ...server, hook, runs, post, download, filesOf, isLed }
   })
 
-type Started = Effect.Effect.Success<ReturnType<typeof started>>
+type Started = Effect.Success<ReturnType<typeof started>>
 
 /** The agent is a shell, and the prompt its script. */
 const agent = (workspace: string) =>
@@ -225,9 +225,7 @@ describe("files in a bucket", () => {
 
   it.live("that are gone or forbidden are named to a leader over HTTP, too", () => missing({}, overHttp))
 
-  it.live("that are gone or forbidden are named to a leader on RabbitMQ, too", () =>
-    missing({ bus: busOnRabbitMq })
-  )
+  it.live("that are gone or forbidden are named to a leader on RabbitMQ, too", () => missing({ bus: busOnRabbitMq }))
 })
 
 describe("what an agent leaves in out/", () => {

@@ -8,14 +8,14 @@ import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { echo, hello, lead, repoAtNoon, start, trigger } from "../Server.ts"
+import { changed, echo, hello, lead, repoAtNoon, start } from "../Server.ts"
 
 /** Rows in which a test decides what becomes of the runs of some webhooks. */
 const repoWith = (
   beforeRunOf: (webhook_id: string) => Effect.Effect<void, Unavailable> | undefined,
   rows: Layer.Layer<Repo> = layerRepo
 ) =>
-  Layer.map(rows, (context) => {
+  changed(rows, (context) => {
     const store = Context.get(context, RunStore)
     return Context.add(context, RunStore, {
       ...store,
@@ -110,7 +110,7 @@ describe("the answer of a URL that another team's webhook shares is its own webh
     })
   )
 
-  trigger("also if that one refuses, ignores or waits", () =>
+  it.live("also if that one refuses, ignores or waits", () =>
     Effect.gen(function* () {
       const { admin, history, http, team, webhook } = yield* start()
       const ends = yield* Deferred.make<void>()
@@ -159,7 +159,7 @@ describe("the answer of a URL that another team's webhook shares is its own webh
     })
   )
 
-  trigger("also while the other one's rows are locked: nobody waits for them, and its runs come later, once", () =>
+  it.live("also while the other one's rows are locked: nobody waits for them, and its runs come later, once", () =>
     Effect.gen(function* () {
       let locked = ""
       const unlock = yield* Deferred.make<void>()
@@ -187,7 +187,7 @@ describe("the answer of a URL that another team's webhook shares is its own webh
     })
   )
 
-  trigger("also for a webhook that fails, is disabled, moved or deleted while it has not decided", () =>
+  it.live("also for a webhook that fails, is disabled, moved or deleted while it has not decided", () =>
     Effect.gen(function* () {
       let broken = ""
       const repo = repoWith((id) =>
@@ -225,7 +225,7 @@ describe("the answer of a URL that another team's webhook shares is its own webh
 })
 
 describe("what a sharing webhook refused for a moment", () => {
-  trigger("reaches it once, as soon as it accepts it: with and without an ID, also if it is sent again", () =>
+  it.live("reaches it once, as soon as it accepts it: with and without an ID, also if it is sent again", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { admin, context, history, http, webhook } = server
@@ -275,7 +275,7 @@ describe("what a sharing webhook refused for a moment", () => {
     })
   )
 
-  trigger("reaches it also after a restart, with its files", () =>
+  it.live("reaches it also after a restart, with its files", () =>
     Effect.gen(function* () {
       const rows = Layer.succeedContext(yield* Layer.build(layerRepo))
       const sent = yield* Effect.scoped(
@@ -306,13 +306,13 @@ describe("what a sharing webhook refused for a moment", () => {
     })
   )
 
-  trigger("reaches it also if the server ends before it has decided", () =>
+  it.live("reaches it also if the server ends before it has decided", () =>
     Effect.gen(function* () {
       const rows = Layer.succeedContext(yield* Layer.build(layerRepo))
       let undecided = ""
       const kept: Array<Offer> = []
       // What is kept is due at once, rather than in a minute.
-      const repo = Layer.map(
+      const repo = changed(
         repoWith((id) => (id === undecided ? Effect.never : undefined), rows),
         (context) => {
           const store = Context.get(context, OfferStore)

@@ -3,12 +3,12 @@ import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { echo, failing, type Leader, silent, start, trigger } from "../Server.ts"
+import { echo, failing, type Leader, silent, start } from "../Server.ts"
 
 const key = "{{repo}}#{{number}}"
 const of = (number: number, more: object = {}) => ({ body: { variables: { repo: "shop", number, ...more } } })
 
-trigger("a newer request supersedes the key's runs, whose waiting callers get 409, and which name it", () =>
+it.live("a newer request supersedes the key's runs, whose waiting callers get 409, and which name it", () =>
   Effect.gen(function* () {
     const { admin, firstRuns, http, history, team, webhook } = yield* start()
     const singleton = { key, on_new: "supersede" }
@@ -56,7 +56,7 @@ const guarded = (settings: object, leader: Leader) =>
     return { ...server, hook, decide, post, shown, until }
   })
 
-trigger(
+it.live(
   "a run that is denied replaces nothing but others that waited for approval, an approved one the run in progress",
   () =>
     Effect.gen(function* () {
@@ -82,7 +82,7 @@ trigger(
     })
 )
 
-trigger(
+it.live(
   "with supersede_when: started, the run in progress goes on until the newer one starts, and is not retried",
   () =>
     Effect.gen(function* () {
@@ -108,7 +108,7 @@ trigger(
     })
 )
 
-trigger("with supersede_when: started, an approved run replaces those that wait, not the one in progress", () =>
+it.live("with supersede_when: started, an approved run replaces those that wait, not the one in progress", () =>
   Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()
     const { decide, post, shown, until } = yield* guarded({ supersede_when: "started" }, (delivery) =>
@@ -129,7 +129,7 @@ trigger("with supersede_when: started, an approved run replaces those that wait,
   })
 )
 
-trigger("a request is skipped also while a run with its key waits for approval", () =>
+it.live("a request is skipped also while a run with its key waits for approval", () =>
   Effect.gen(function* () {
     const { decide, hook, http, post } = yield* guarded({ singleton: { key, on_new: "skip" } }, silent)
     const first = yield* post(7)
@@ -139,7 +139,7 @@ trigger("a request is skipped also while a run with its key waits for approval",
   })
 )
 
-trigger("a request is skipped while a run with its key is on, and the answer names that one", () =>
+it.live("a request is skipped while a run with its key is on, and the answer names that one", () =>
   Effect.gen(function* () {
     const { admin, http, history, team, webhook } = yield* start()
     const hook = yield* webhook(yield* team("slow", silent), "{{number}}", { singleton: { key, on_new: "skip" } })
@@ -159,7 +159,7 @@ trigger("a request is skipped while a run with its key is on, and the answer nam
   })
 )
 
-trigger("an event for which cancel_if holds cancels the key's runs, also of a paused webhook, and starts none", () =>
+it.live("an event for which cancel_if holds cancels the key's runs, also of a paused webhook, and starts none", () =>
   Effect.gen(function* () {
     const { admin, http, history, team, webhook } = yield* start()
     const gate = yield* Deferred.make<void>()
@@ -201,7 +201,7 @@ trigger("an event for which cancel_if holds cancels the key's runs, also of a pa
   })
 )
 
-trigger("a window combines only requests with the same key", () =>
+it.live("a window combines only requests with the same key", () =>
   Effect.gen(function* () {
     const { history, http, team, webhook } = yield* start()
     const settings = { singleton: { key, on_new: "supersede" }, coalesce: { key: "repo", within: 600 } }
@@ -214,7 +214,7 @@ trigger("a window combines only requests with the same key", () =>
   })
 )
 
-trigger("a repeated event cancels no newer run", () =>
+it.live("a repeated event cancels no newer run", () =>
   Effect.gen(function* () {
     const { http, team, webhook } = yield* start()
     const settings = { singleton: { key, on_new: "queue" }, cancel_if: "action == 'closed'" }

@@ -4,11 +4,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { hello, start, trigger, triggers } from "../Server.ts"
+import { hello, start } from "../Server.ts"
 import { countsOf, deliverTo, github, other, secret, sign, startWithGithub } from "./Github.ts"
 
 describe("a webhook with a verification", () => {
-  triggers("takes what is signed, and refuses the rest with the same bytes, before anything else is said of it", () =>
+  it.live("takes what is signed, and refuses the rest with the same bytes, before anything else is said of it", () =>
     Effect.gen(function* () {
       const server = yield* startWithGithub
       const { hook, http, deliver, runs } = server
@@ -46,7 +46,7 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  trigger("needs the token as well, and shows runs to whoever signs an empty body", () =>
+  it.live("needs the token as well, and shows runs to whoever signs an empty body", () =>
     Effect.gen(function* () {
       const { hook, http, deliver, admin } = yield* startWithGithub
       const raw = JSON.stringify(hello)
@@ -59,7 +59,7 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  triggers("answers handshakes without a run, and commands with a text of its own", () =>
+  it.live("answers handshakes without a run, and commands with a text of its own", () =>
     Effect.gen(function* () {
       const server = yield* startWithGithub
       const { http, deliver, webhook, runs } = server
@@ -98,7 +98,7 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  trigger("answers handshakes and commands as JSON where the service wants that", () =>
+  it.live("answers handshakes and commands as JSON where the service wants that", () =>
     Effect.gen(function* () {
       const server = yield* startWithGithub
       const key = Buffer.from(secret).toString("base64")
@@ -135,7 +135,7 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  trigger("keeps of what it refuses the cause, and nothing that was sent", () =>
+  it.live("keeps of what it refuses the cause, and nothing that was sent", () =>
     Effect.gen(function* () {
       const { admin, hook, http, deliver } = yield* startWithGithub
       yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { store_requests: "refused" } })
