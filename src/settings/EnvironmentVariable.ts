@@ -1,6 +1,5 @@
 /** Settings from environment variables, read through Effect's `ConfigProvider`. */
-import { ParseResult } from "effect"
-import { Config, Duration, Option, Record, type Redacted, Schema } from "effect"
+import { Config, Duration, Effect, Option, Record, type Redacted, Schema, SchemaParser, SchemaTransformation } from "effect"
 import { DurationFromText, fromText, SizeFromText } from "./Quantity.ts"
 
 /** The values a variable accepts. */
@@ -40,17 +39,20 @@ export const defaultsOf = <Settings extends { readonly [name: string]: Setting<a
 
 /** Trimmed; a blank value counts as absent. */
 const blankIsAbsent = <A>({ accepts, schema }: Format<A>): Schema.Codec<Option.Option<A>, string> =>
-  Schema.transformOrFail(Schema.Trim, Schema.Option(Schema.toType(schema)), {
-    strict: true,
-    decode: (text) =>
-      text === ""
-        ? ParseResult.succeed(Option.none())
-        : ParseResult.map(ParseResult.decode(schema)(text), (value) => Option.some(value)),
-    encode: Option.match({ onNone: () => ParseResult.succeed(""), onSome: ParseResult.encode(schema) })
-  }).annotate({ message: () => ({ message: accepts, override: true }) })
+  Schema.Trim.pipe(
+    Schema.decodeTo(
+      Schema.toType(Schema.Option(schema)),
+      SchemaTransformation.transformEffect({
+        decode: (text: string) =>
+          text === "" ? Effect.succeedNone : Effect.asSome(SchemaParser.decodeEffect(schema)(text)),
+        encode: Option.match({ onNone: () => Effect.succeed(""), onSome: SchemaParser.encodeEffect(schema) })
+      })
+    ),
+    Schema.annotate({ message: accepts })
+  )
 
 const read = <A>(variable: string, format: Format<A>): Config.Config<Option.Option<A>> =>
-  Config.withDefault(Schema.Config(variable, blankIsAbsent(format)), Option.none())
+  Config.withDefault(Config.schema(blankIsAbsent(format), variable), Option.none())
 
 export const withDefault = <A>(variable: string, format: Format<A>, fallback: A): Setting<A> => ({
   variable,
@@ -72,31 +74,38 @@ export const fixed = <A>(value: A): Setting<A> => ({ isSecret: false, fallback: 
 /** `thing` with its article: `a folder`. */
 export const text = (thing: string): Format<string> => ({ accepts: `takes ${thing}`, schema: Schema.String })
 
+const numberLike = (pattern: RegExp, minimum: number, maximum: number): Schema.Codec<number, string> =>
+  Schema.String.check(Schema.isPattern(pattern)).pipe(
+    Schema.decodeTo(Schema.Number.check(Schema.isBetween({ minimum, maximum })), SchemaTransformation.numberFromString)
+  )
+
 export const wholeNumber = (min: number, max: number, note = ""): Format<number> => ({
   accepts: `takes a whole number from ${min} to ${max}${note}`,
-  schema: Schema.compose(Schema.String.pipe(Schema.check(Schema.isPattern(/^\d+$/))), Schema.NumberFromString).pipe(
-    Schema.check(Schema.isBetween({ minimum: min, maximum: max }))
-  )
+  schema: numberLike(/^\d+$/, min, max)
 })
 
 /** An amount of US dollars, such as `0.25`. */
 export const amount = (min: number, max: number): Format<number> => ({
   accepts: `takes an amount of US dollars from ${min} to ${max}, such as \`0.25\``,
-  schema: Schema.compose(Schema.String.pipe(Schema.check(Schema.isPattern(/^\d+(\.\d+)?$/))), Schema.NumberFromString).pipe(
-    Schema.check(Schema.isBetween({ minimum: min, maximum: max }))
-  )
+  schema: numberLike(/^\d+(\.\d+)?$/, min, max)
 })
 
 type Bounds = readonly [min: Duration.Input, max: Duration.Input, example: string]
 
 const durationInWords = (...[min, max, example]: Bounds) =>
-  `seconds, or a number with a unit such as \`${example}\`, from ${Duration.format(min)} to ${Duration.format(max)}`
+  `seconds, or a number with a unit such as \`${example}\`, from ${inWords(min)} to ${inWords(max)}`
+
+const inWords = (duration: Duration.Input) => Duration.format(Duration.fromInputUnsafe(duration))
 
 export const duration = (...bounds: Bounds): Format<Duration.Duration> => {
   const [min, max] = bounds
   return {
     accepts: `takes ${durationInWords(...bounds)}`,
-    schema: DurationFromText.pipe(Schema.betweenDuration(min, max))
+    schema: DurationFromText.check(
+      Schema.makeFilter(
+        Duration.between({ minimum: Duration.fromInputUnsafe(min), maximum: Duration.fromInputUnsafe(max) })
+      )
+    )
   }
 }
 
@@ -117,7 +126,7 @@ export const durationOrOff = (...bounds: Bounds): Format<Option.Option<Duration.
 /** A number of bytes. */
 export const size = (min: number, max: number, example: string): Format<number> => ({
   accepts: `takes bytes, or a size such as \`${example}\`, from ${min} to ${max} bytes`,
-  schema: SizeFromText.pipe(Schema.check(Schema.isBetween({ minimum: min, maximum: max })))
+  schema: SizeFromText.check(Schema.isBetween({ minimum: min, maximum: max }))
 })
 
 /** One of several words, case-insensitive, each with its value. */
@@ -137,11 +146,11 @@ export const oneOf = <const Word extends string>(...words: ReadonlyArray<Word>):
 /** An address with one of these schemes (`https:`), unchanged. */
 export const address = (schemes: ReadonlyArray<string>, example: string): Format<string> => ({
   accepts: `takes an address such as \`${example}\``,
-  schema: Schema.String.pipe(
-    Schema.check(Schema.makeFilter((text) => {
+  schema: Schema.String.check(
+    Schema.makeFilter((text) => {
       const url = Option.getOrUndefined(Option.liftThrowable(() => new URL(text))())
       return url !== undefined && schemes.includes(url.protocol) && url.hostname !== ""
-    }))
+    })
   )
 })
 
@@ -150,11 +159,12 @@ export const baseUrl = (example: string): Format<string> => {
   const { accepts, schema } = address(["http:", "https:"], example)
   return {
     accepts,
-    schema: Schema.transform(schema, Schema.String, {
-      strict: true,
-      decode: (text) => text.replace(/\/+$/, ""),
-      encode: (text) => text
-    })
+    schema: schema.pipe(
+      Schema.decodeTo(
+        Schema.String,
+        SchemaTransformation.transform({ decode: (text) => text.replace(/\/+$/, ""), encode: (text) => text })
+      )
+    )
   }
 }
 
@@ -190,6 +200,6 @@ export const headerList: Format<Readonly<Record<string, string>>> = {
 
 export const secret = <A>({ accepts, schema }: Format<A>): Format<Redacted.Redacted<A>> => ({
   accepts,
-  schema: Schema.Redacted(schema),
+  schema: Schema.RedactedFromValue(schema),
   isSecret: true
 })

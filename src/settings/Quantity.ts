@@ -1,5 +1,4 @@
-import { ParseResult } from "effect"
-import { Duration, Option, Schema } from "effect"
+import { Duration, Effect, Option, Schema, SchemaIssue, SchemaTransformation } from "effect"
 
 /** A schema that reads text with `parse` and writes it with `print`. It rejects text for which `parse` returns nothing. */
 export const fromText = <A>(
@@ -7,15 +6,16 @@ export const fromText = <A>(
   parse: (text: string) => Option.Option<A>,
   print: (value: A) => string
 ): Schema.Codec<A, string> =>
-  Schema.transformOrFail(Schema.String, target, {
-    strict: true,
-    decode: (text, _, ast) =>
-      Option.match(parse(text), {
-        onNone: () => ParseResult.fail(new ParseResult.Type(ast, text)),
-        onSome: ParseResult.succeed
-      }),
-    encode: (value) => ParseResult.succeed(print(value))
-  })
+  Schema.String.pipe(
+    Schema.decodeTo(
+      Schema.toType(target),
+      SchemaTransformation.transformEffect({
+        decode: (text: string) =>
+          Option.match(parse(text), { onNone: () => Effect.fail(new SchemaIssue.InvalidValue()), onSome: Effect.succeed }),
+        encode: (value: A) => Effect.succeed(print(value))
+      })
+    )
+  )
 
 /** A number, optional spaces and a unit from `units`. Without a unit, `units[""]` applies. */
 const quantity = (units: Record<string, number>, text: string): Option.Option<number> => {
