@@ -30,7 +30,9 @@ const mayBeToken = "<may contain a token>"
 export const redact = (span: Tracer.AnySpan): void => {
   if (span._tag !== "Span" || redacted.has(span)) return
   redacted.add(span)
-  showing(span, (_, value) => (typeof value === "string" && mayContainToken(value) ? mayBeToken : value))
+  showing(span, (name, value) =>
+    name !== "http.route" && typeof value === "string" && mayContainToken(value) ? mayBeToken : value
+  )
   const end = span.end.bind(span)
   Object.assign(span, {
     end: (endTime: bigint, exit: Exit.Exit<unknown, unknown>) =>
