@@ -15,15 +15,12 @@ import { StepReportSchema } from "./run/Steps.ts"
 /** The key of a leader's request. */
 export class CallingKey extends Context.Service<CallingKey, LeaderKey>()("webhook-trigger/CallingKey") {}
 
+const leader_key = HttpApiSecurity.annotate(HttpApiSecurity.bearer, OpenApi.Description, "A key of a team's leader.")
+
 /** Leaders' requests need `Authorization: Bearer <leader key>`. */
 export class LeaderAuth extends HttpApiMiddleware.Service<LeaderAuth, { provides: CallingKey }>()(
   "webhook-trigger/LeaderAuth",
-  {
-    error: [Unauthorized, ...commonFaults],
-    security: {
-      leader_key: HttpApiSecurity.annotate(HttpApiSecurity.bearer, OpenApi.Description, "A key of a team's leader.")
-    }
-  }
+  { error: [Unauthorized, ...commonFaults], security: { leader_key } }
 ) {}
 
 /** The longest time that a request for a prompt waits, in seconds. */

@@ -43,18 +43,18 @@ const backlog = 16_384
 
 /** The changes from now on, as a queue. A slow reader loses the oldest. */
 export const subscribe = (
-  feed: Pick<Context.Service.Shape<ChangeFeed>, "listen">
+  feed: Pick<ChangeFeed["Service"], "listen">
 ): Effect.Effect<Queue.Dequeue<Change>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const queue = yield* Effect.acquireRelease(Queue.sliding<Change>(backlog), Queue.shutdown)
     yield* feed.listen((changes) => {
-      for (const change of changes) queue.offerUnsafe(change)
+      for (const change of changes) Queue.offerUnsafe(queue, change)
     })
     return queue
   })
 
 /** The listeners of a feed. */
-export const makeChangeListeners = (): Pick<Context.Service.Shape<ChangeFeed>, "listen"> & {
+export const makeChangeListeners = (): Pick<ChangeFeed["Service"], "listen"> & {
   readonly notify: ChangeListener
 } => {
   const listeners = new Set<ChangeListener>()

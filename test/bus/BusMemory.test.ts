@@ -52,7 +52,7 @@ describe("the bus in process", () => {
       const leaders = yield* LeaderBus
       const done: Array<string> = []
       const handle = ({ prompt }: Delivery) =>
-        Effect.map(Effect.yieldNow(), () => {
+        Effect.map(Effect.yieldNow, () => {
           done.push(prompt.prompt)
         })
       yield* Effect.scoped(leaders.lead(team, handle))
@@ -60,7 +60,7 @@ describe("the bus in process", () => {
       const sending = yield* Effect.forkChild(
         Effect.forEach(sent, (text) =>
           Effect.andThen(
-            Effect.yieldNow(),
+            Effect.yieldNow,
             Effect.flatMap(makePrompt({ prompt: text }), (it) => bus.publish(it))
           )
         )
@@ -83,13 +83,13 @@ describe("the bus in process", () => {
       const sending = yield* Effect.forkChild(
         Effect.forEach(sent, (text) =>
           Effect.andThen(
-            Effect.yieldNow(),
+            Effect.yieldNow,
             Effect.flatMap(makePrompt({ prompt: text }), (it) => bus.publish(it))
           )
         )
       )
       const consuming = consume((replies) =>
-        Effect.map(Effect.yieldNow(), () => {
+        Effect.map(Effect.yieldNow, () => {
           for (const reply of replies) if (reply._tag === "Answered") handled.push(reply.response)
         })
       )
@@ -132,7 +132,7 @@ describe("the bus in process", () => {
       const scope = yield* Scope.make()
       yield* consume(() => Effect.andThen(Queue.offer(tries, undefined), Effect.die("for the test"))).pipe(
         Scope.provide(scope),
-        Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+        Effect.provide(Logger.layer([logger]))
       )
       const run_id = yield* answerOne
       yield* Queue.take(tries)

@@ -13,16 +13,16 @@ const faults = (schema: Schema.Codec<any, any>, value: unknown) => {
 }
 
 const Example = Schema.Struct({
-  name: Schema.String.pipe(Schema.check(Schema.isMinLength(1)), Schema.check(Schema.isMaxLength(255))),
-  note: Schema.optionalKey(Schema.NullOr(Schema.String.pipe(Schema.check(Schema.isMaxLength(9))))),
+  name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255)),
+  note: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isMaxLength(9)))),
   id: Schema.String.check(Schema.isUUID()).pipe(Schema.brand("Id")),
-  count: Schema.optional(Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: 9 })))),
-  least: Schema.optional(Schema.Int.pipe(Schema.check(Schema.isGreaterThanOrEqualTo(0)))),
-  states: Schema.Array(Schema.Literals(["on", "off"])).pipe(Schema.check(Schema.isMinLength(1))),
+  count: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))),
+  least: Schema.optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  states: Schema.Array(Schema.Literals(["on", "off"])).check(Schema.isMinLength(1)),
   enabled: Schema.Boolean,
   at: time("When."),
   own: Schema.optional(Schema.String.annotate({ message: () => ({ message: "must rhyme", override: true }) })),
-  odd: Schema.optional(Schema.Number.pipe(Schema.check(Schema.makeFilter((n) => n % 2 === 1, { message: () => "must be odd" })))),
+  odd: Schema.optional(Schema.Number.check(Schema.makeFilter((n) => n % 2 === 1, { message: () => "must be odd" }))),
   inner: Schema.optional(Schema.Union([Schema.Struct({ a: Schema.String }), Schema.Null]))
 })
 

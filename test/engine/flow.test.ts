@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Fiber } from "effect"
+import { DateTime, Duration, Effect, Fiber } from "effect"
 import { Checkpoints } from "../../src/engine/Checkpoints.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { Repo } from "../../src/repo/Repo.ts"
@@ -38,7 +38,7 @@ it.effect("keeps a start that was reported at the time of the sending apart from
       if (isReported) yield* reply({ _tag: "Started" })
       yield* leader.answer("done")
       const { sent_at, started_at } = yield* Fiber.join(asking)
-      return DateTime.distance(sent_at!, started_at!)
+      return Duration.toMillis(DateTime.distance(sent_at!, started_at!))
     })
     expect(yield* work(true)).toBe(1)
     expect(yield* work(false)).toBe(0)

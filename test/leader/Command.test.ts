@@ -236,7 +236,7 @@ describe("the leader command", () => {
       yield* bus.publish(yield* makePrompt())
       yield* pidIn(`${folder}/pid`)
       const stopping = yield* Effect.forkChild(Fiber.interrupt(running))
-      yield* Effect.yieldNow()
+      yield* Effect.yieldNow
       writeFileSync(`${folder}/go`, "")
       yield* Fiber.join(stopping)
       expect((yield* Queue.take(replies))._tag).toBe("Started")

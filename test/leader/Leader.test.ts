@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Chunk, DateTime, Deferred, Effect, Exit, Layer, Queue, References, Scope } from "effect"
+import { DateTime, Deferred, Effect, Exit, Layer, Queue, References, Scope } from "effect"
 import { Bus, type Delivery, LeaderBus, type LeaderReply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
@@ -21,7 +21,7 @@ describe("Leader", () => {
       yield* Leader.start({ team, handler: ({ prompt }) => Effect.succeed(prompt.toUpperCase()) })
       const prompt = yield* makePrompt({ prompt: "ship it" })
       yield* Effect.flatMap(Bus, (bus) => bus.publish(prompt))
-      expect(Chunk.toReadonlyArray(yield* Queue.takeN(replies, 2))).toEqual([
+      expect(yield* Queue.takeN(replies, 2)).toEqual([
         { _tag: "Started", run_id: prompt.run_id },
         { _tag: "Answered", run_id: prompt.run_id, response: "SHIP IT" }
       ])
@@ -99,7 +99,7 @@ describe("Leader", () => {
       yield* Scope.close(scope, Exit.void)
       yield* Deferred.await(ended)
       yield* Leader.start({ team, handler: () => Effect.succeed("second try") })
-      const got = Chunk.toReadonlyArray(yield* Queue.takeN(replies, 3))
+      const got = yield* Queue.takeN(replies, 3)
       expect(got.map(({ _tag }) => _tag)).toEqual(["Started", "Started", "Answered"])
       expect(got[2]).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "second try" })
     })
@@ -194,7 +194,7 @@ describe("Leader", () => {
       const report = { session_id: "s-1" }
       const handler = () => Effect.succeed({ response: "é".repeat(1024 * 1024), report })
       yield* Leader.start({ team, handler }).pipe(Effect.provideService(LeaderBus, bus))
-      expect(Chunk.toReadonlyArray(yield* Queue.takeN(sent, 2))).toEqual([
+      expect(yield* Queue.takeN(sent, 2)).toEqual([
         { _tag: "Started" },
         { _tag: "Answered", response: "é".repeat(32 * 1024), truncated: true, report }
       ])
@@ -251,7 +251,7 @@ describe("Leader", () => {
       yield* Layer.build(running).pipe(Scope.provide(scope))
       expect((yield* bus.queue(team)).consumers).toBe(1)
       yield* bus.publish(yield* makePrompt())
-      expect(Chunk.toReadonlyArray(yield* Queue.takeN(replies, 2))[1]).toMatchObject({ response: "false" })
+      expect((yield* Queue.takeN(replies, 2))[1]).toMatchObject({ response: "false" })
       yield* Scope.close(scope, Exit.void)
       expect((yield* bus.queue(team)).consumers).toBe(0)
     })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Option } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { Task } from "../../src/leader/agents/Agent.ts"
 import { readEvents } from "../../src/leader/agents/output/EventReader.ts"
@@ -17,7 +17,7 @@ const working = Effect.gen(function* () {
       )
     )
   )
-  const isAtWork = Effect.map(Effect.sync(() => fiber.pollUnsafe()), Option.isNone)
+  const isAtWork = Effect.sync(() => fiber.pollUnsafe() === undefined)
   return { task: yield* Deferred.await(started), fiber, isAtWork, isStopped: Deferred.isDone(stopped) }
 })
 

@@ -9,8 +9,9 @@ describe("a temporary folder", () => {
   it.effect("is this process's own, and is removed with its scope", () =>
     Effect.gen(function* () {
       const folder = yield* Effect.scoped(
-        Effect.tap(TemporaryFolder.make("webhook-files-"), (folder) => {
+        Effect.map(TemporaryFolder.make("webhook-files-"), (folder) => {
           expect(statSync(folder).mode & 0o777).toBe(0o700)
+          return folder
         })
       )
       expect(existsSync(folder)).toBe(false)

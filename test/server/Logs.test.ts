@@ -16,12 +16,11 @@ const logged = (logFormat: "pretty" | "logfmt" | "json") =>
         done()
       }
     })
-    const console = yield* Console.consoleWith(Effect.succeed)
     yield* Effect.logError(hostile, hostile, new Error(hostile)).pipe(
       Effect.annotateLogs("key", hostile),
       Effect.andThen(Effect.logError("Failed", { cause: hostile })),
       Effect.andThen(Effect.catchCause(Effect.die(new Error(hostile)), (cause) => Effect.logError("Died", cause))),
-      Effect.provideService(Console.Console, { ...console, unsafe: new NodeConsole(stream, stream) as any }),
+      Effect.provideService(Console.Console, new NodeConsole(stream, stream)),
       Effect.provide(Logs.layer({ logFormat, logLevel: "Info" }))
     )
     return text
@@ -38,13 +37,12 @@ describe("a warning of Node", () => {
         }
       })
       const printing = process.listeners("warning")
-      const console = yield* Console.consoleWith(Effect.succeed)
       yield* Effect.callback<void>((resume) => {
         process.once("warning", () => setImmediate(() => resume(Effect.void)))
         process.emitWarning("A library\nwarns")
       }).pipe(
         Effect.provide(Logs.layer({ logFormat: "json", logLevel: "Info" })),
-        Effect.provideService(Console.Console, { ...console, unsafe: new NodeConsole(stream, stream) as any })
+        Effect.provideService(Console.Console, new NodeConsole(stream, stream))
       )
       expect(JSON.parse(text)).toMatchObject({ logLevel: "WARN", message: "Warning: A library\nwarns" })
       expect(process.listeners("warning")).toEqual(printing)

@@ -1,6 +1,6 @@
 import { createServer } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import * as Program from "../cli/Program.ts"
 import { freshDatabase } from "../support/fresh.ts"
 import * as InProcess from "../support/InProcess.ts"
@@ -92,7 +92,7 @@ describe("a first start that fails stores no admin key, and the next one shows i
           "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like '%pg_sleep%' and pid <> pg_backend_pid()"
         )
       )
-      yield* blocker.await
+      yield* Fiber.await(blocker)
       expect(yield* stored(DATABASE_URL)).toEqual([])
       const next = yield* Program.serve(variables)
       expect(next.welcome()).toMatch(key)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Fiber } from "effect"
 import * as Program from "../cli/Program.ts"
 import { leadOn } from "../support/AmqpLeader.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
@@ -164,7 +164,7 @@ describe("a stop", () => {
       )
       yield* untilEffect(
         "a later signal has ended the server",
-        Effect.map(Effect.sync(() => first.pollUnsafe()), (ended) => Option.isSome(ended) || void server.signal("SIGTERM"))
+        Effect.sync(() => first.pollUnsafe() !== undefined || void server.signal("SIGTERM"))
       )
       // Ended by the signal itself: no exit code.
       expect((yield* Fiber.join(first)).code).toBeNull()

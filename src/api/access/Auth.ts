@@ -17,15 +17,14 @@ export class Actor extends Context.Service<
   }
 >()("webhook-trigger/Actor") {}
 
+const session = HttpApiSecurity.annotate(
+  HttpApiSecurity.apiKey({ key: cookieName, in: "cookie" }),
+  OpenApi.Description,
+  `The web UI's session. With TLS the cookie's name is \`${secureCookieName}\`.`
+)
+
 /** Management requests need `Authorization: Bearer <key>` or the web UI's session cookie. */
 export class Admin extends HttpApiMiddleware.Service<Admin, { provides: Actor }>()("webhook-trigger/Admin", {
   error: [Unauthorized, Forbidden, UnprocessableContent, TooManyRequests, ...commonFaults],
-  security: {
-    key: HttpApiSecurity.bearer,
-    session: HttpApiSecurity.annotate(
-      HttpApiSecurity.apiKey({ key: cookieName, in: "cookie" }),
-      OpenApi.Description,
-      `The web UI's session. With TLS the cookie's name is \`${secureCookieName}\`.`
-    )
-  }
+  security: { key: HttpApiSecurity.bearer, session }
 }) {}

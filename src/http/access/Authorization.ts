@@ -18,8 +18,8 @@ const keyOf = (method: string, path: string): string => `${method} ${path}`
 const byRoute = new Map<string, Rule>()
 HttpApi.reflect(Management, {
   onGroup: () => {},
-  onEndpoint: ({ endpoint: { method, name, path }, group: { identifier } }) => {
-    const rule = ruleOf(identifier, name)
+  onEndpoint: ({ endpoint: { identifier, method, path }, group }) => {
+    const rule = ruleOf(group.identifier, identifier)
     if (rule !== undefined) byRoute.set(keyOf(method, path), rule)
   }
 })

@@ -75,7 +75,7 @@ export const changesOf = (
     firing.add(key)
     const before = byKey.get(key)
     const since = before?.since ?? now
-    const lasted = DateTime.distanceDuration(since, now)
+    const lasted = DateTime.distance(since, now)
     if (before?.state === "firing" && (before.notified_at !== undefined || isQuiet(key))) {
       // Its webhook has moved: the alert moves with it.
       if (before.team !== about.team) put.push({ ...before, ...about })

@@ -20,7 +20,7 @@ export const sentBefore = <Sent extends DateTime.Utc | undefined>(
   sent_at: Sent,
   started_at: DateTime.Utc | undefined
 ): Sent | DateTime.Utc =>
-  sent_at && started_at ? DateTime.min(sent_at, DateTime.subtract(started_at, { millis: 1 })) : sent_at
+  sent_at && started_at ? DateTime.min(sent_at, DateTime.subtract(started_at, { milliseconds: 1 })) : sent_at
 
 /**
  * When an ending run was sent and started. An answer can arrive before the broker's confirmation: then it was sent between

@@ -1,12 +1,12 @@
 import { type AddressInfo, createServer } from "node:net"
 import { expect, it } from "@effect/vitest"
-import { Chunk, Clock, Deferred, Effect, Exit, Fiber, Queue, Redacted, Schedule, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Queue, Redacted, Schedule, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Broker from "../../../src/bus/amqp/Broker.ts"
 import * as Link from "../../../src/bus/amqp/Link.ts"
 import { freshVhost } from "../../support/fresh.ts"
 import { Proxy } from "../../support/Proxy.ts"
-import { untilEffect } from "../../support/Until.ts"
+import { reportingSleeps } from "../../support/time/Sleeps.ts"
 
 it.live("is given up also while what was on a lost connection is being closed", () =>
   Effect.gen(function* () {
@@ -69,20 +69,12 @@ it.effect("tries again as soon as another link to the same broker has connected"
   })
 )
 
-/** Waits until something sleeps that a second wakes. */
-const untilPausing = untilEffect(
-  "something sleeps for a second at the most",
-  Effect.zipWith(TestClock.sleeps(), Clock.currentTimeMillis, (sleeps, now) =>
-    Chunk.some(sleeps, (until) => until <= now + 1_000)
-  )
-)
-
 it.effect("pauses for a second at the most, however often it has failed", () =>
   Effect.gen(function* () {
     const attempts = yield* Queue.unbounded<void>()
     const server = createServer((client) => {
       client.resetAndDestroy()
-      attempts.offerUnsafe(undefined)
+      Queue.offerUnsafe(attempts, undefined)
     })
     yield* Effect.acquireRelease(
       Effect.callback<void>((resume) => {
@@ -91,10 +83,15 @@ it.effect("pauses for a second at the most, however often it has failed", () =>
       () => Effect.sync(() => server.close())
     )
     const { port } = server.address() as AddressInfo
-    yield* linkTo(Broker.make(Redacted.make(`amqp://127.0.0.1:${port}`)), "refused")
+    const pauses = yield* Queue.unbounded<void>()
+    yield* linkTo(Broker.make(Redacted.make(`amqp://127.0.0.1:${port}`)), "refused").pipe(
+      reportingSleeps((duration) => {
+        if (Duration.toMillis(duration) <= 1_000) Queue.offerUnsafe(pauses, undefined)
+      })
+    )
     for (let i = 0; i < 8; i++) {
       yield* Queue.take(attempts)
-      yield* untilPausing
+      yield* Queue.take(pauses)
       yield* TestClock.adjust("1 second")
     }
     yield* Queue.take(attempts)

@@ -25,4 +25,4 @@ export const behaviour = (
   )
 
 export const counted = (kind: string) =>
-  Effect.map(Metric.value(Metric.withAttributes(received, "kind", kind)), ({ count }) => count)
+  Effect.map(Metric.value(Metric.withAttributes(received, { kind })), ({ count }) => count)

@@ -57,7 +57,7 @@ describe("the bus and its connections", () => {
         yield* bus.publish(yield* makePrompt())
         yield* Deferred.await(begun)
         const stopping = yield* Effect.forkChild(stop)
-        yield* Effect.yieldNow()
+        yield* Effect.yieldNow
         leader.reset()
         yield* Fiber.join(stopping)
         expect(interrupted).toBe(true)

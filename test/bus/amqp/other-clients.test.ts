@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
-import { Chunk, Effect, Latch, Layer, Logger, Option, Queue, References, Result, Semaphore } from "effect"
+import { Effect, Latch, Layer, Logger, Option, Queue, References, Result, Semaphore } from "effect"
 import type { Message } from "amqplib"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
@@ -204,7 +204,7 @@ describe("replies of leaders in other languages", () => {
           yield* reply(channel, body, { correlationId: run_id, contentType })
         }
         yield* reply(channel, "good", { correlationId: next.run_id, contentType: "text/plain" })
-        expect(Chunk.toReadonlyArray(yield* Queue.takeN(collected, 5))).toEqual([
+        expect(yield* Queue.takeN(collected, 5)).toEqual([
           ...Array(3).fill({ _tag: "Answered", ...kept }),
           { _tag: "Answered", ...kept, response: "the beginning" },
           { _tag: "Answered", run_id: next.run_id, response: "good" }
@@ -329,7 +329,7 @@ describe("a leader's rights", () => {
       const url = yield* freshVhost
       const warnings = yield* Queue.unbounded<unknown>()
       const logger = Logger.make(({ logLevel, message }) => {
-        if (logLevel._tag === "Warning" && String(message).includes("the team")) warnings.offerUnsafe(message)
+        if (logLevel === "Warn" && String(message).includes("the team")) Queue.offerUnsafe(warnings, message)
       })
       const lead = (name: TeamName) =>
         Effect.gen(function* () {
@@ -350,7 +350,7 @@ describe("a leader's rights", () => {
         ])
       }).pipe(
         Effect.provide(BusAmqp.layer({ url: patient(url), queueType: "classic" })),
-        Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+        Effect.provide(Logger.layer([logger]))
       )
     })
   )

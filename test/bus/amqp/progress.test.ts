@@ -19,7 +19,7 @@ const behaviour = (name: string, test: (url: string) => Effect.Effect<unknown, u
     }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
-const counted = (kind: string) => Effect.map(Metric.value(Metric.withAttributes(received, "kind", kind)), ({ count }) => count)
+const counted = (kind: string) => Effect.map(Metric.value(Metric.withAttributes(received, { kind })), ({ count }) => count)
 
 const publish = (channel: Channel, routingKey: string, correlationId: string, body: string) =>
   channel.publish("webhook.replies", routingKey, Buffer.from(body), { type: "progress", correlationId })
@@ -35,7 +35,7 @@ const observe = (channel: Channel) =>
       correlation: byRunId,
       progress: (progress) => {
         if (progress.activity === "starting") Deferred.doneUnsafe(listening, Effect.void)
-        else observed.offerUnsafe(progress)
+        else Queue.offerUnsafe(observed, progress)
       }
     })
     const { run_id } = yield* makePrompt()

@@ -90,10 +90,7 @@ describe("the limit of consumer_timeout", () => {
     }).pipe(
       Effect.scoped,
       Effect.provide(
-        Logger.replace(
-          Logger.defaultLogger,
-          Logger.make(({ message }) => warnings.push(String(message)))
-        )
+        Logger.layer([Logger.make(({ message }) => warnings.push(String(message)))])
       )
     )
   })

@@ -166,7 +166,7 @@ describe.concurrent("the bus and its connections", () => {
         }).pipe(
           Effect.scoped,
           Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })),
-          Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+          Effect.provide(Logger.layer([logger]))
         )
       yield* run("amqp://user:hunter2@127.0.0.1:1/vhost")
       yield* run("amqp://user:hunter2@127.0.0.1:99999999")
@@ -190,13 +190,13 @@ describe("the bus", () => {
         const replies = yield* collectReplies
         yield* startLeader(echo)
         yield* roundTrip(replies)
-        const before = yield* Metric.value(Metric.withAttributes(reconnects, "connection", "consume"))
+        const before = yield* Metric.value(Metric.withAttributes(reconnects, { connection: "consume" }))
         for (let i = 0; i < 3; i++) {
           server[how]()
           leader[how]()
           yield* roundTrip(replies)
         }
-        const after = yield* Metric.value(Metric.withAttributes(reconnects, "connection", "consume"))
+        const after = yield* Metric.value(Metric.withAttributes(reconnects, { connection: "consume" }))
         expect(after.count).toBeGreaterThan(before.count)
       })
     )

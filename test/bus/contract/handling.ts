@@ -38,7 +38,7 @@ const consumeAfterPause = Effect.fnUntraced(function* (checks?: Pick<ReplyChecks
         if (++busy > 1) overlaps = true
         yield* Deferred.succeed(begun, undefined)
         yield* Deferred.await(goOn)
-        yield* Effect.yieldNow()
+        yield* Effect.yieldNow
         groups.push(replies)
         yield* Queue.offerAll(handled, replies)
         // Also if it is interrupted, as when a busy machine loses the connection: then the broker gives the replies again.
@@ -56,7 +56,7 @@ const consumeAfterPause = Effect.fnUntraced(function* (checks?: Pick<ReplyChecks
 
 /** Waits until no more than this many replies are still stored by a broker, and not with the consumer. */
 const untilWaiting = (most: number) =>
-  Effect.flatMap(Bus, (bus) =>
+  Effect.flatMap(Bus, (bus): Effect.Effect<unknown, Unavailable> =>
     bus.durable
       ? Effect.repeat(bus.repliesWaiting, { until: (count) => count <= most, schedule: Schedule.spaced("20 millis") })
       : Effect.void

@@ -1,6 +1,6 @@
 /** What becomes of a prompt by what happens to its leader. */
 import { expect } from "@effect/vitest"
-import { Chunk, Deferred, Effect, Fiber, Option, Queue } from "effect"
+import { Deferred, Effect, Fiber, Option, Queue } from "effect"
 import { Bus, type Delivery } from "../../../src/bus/Bus.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { type Behaviour, collectReplies, echo, makePrompt, startLeader, untilQueue } from "./support.ts"
@@ -59,8 +59,8 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const deliveries = yield* Queue.unbounded<Delivery>()
       yield* startLeader((delivery) => Effect.asVoid(Queue.offer(deliveries, delivery)))
       const got = yield* Queue.takeN(deliveries, 3)
-      expect(Chunk.toReadonlyArray(got).map(({ prompt }) => prompt.run_id)).toEqual(prompts.map((it) => it.run_id))
-      expect(Chunk.toReadonlyArray(got).map(({ redelivered }) => redelivered)).toEqual([true, false, false])
+      expect(got.map(({ prompt }) => prompt.run_id)).toEqual(prompts.map((it) => it.run_id))
+      expect(got.map(({ redelivered }) => redelivered)).toEqual([true, false, false])
     })
   )
 
@@ -116,7 +116,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const [one, two] = [yield* makePrompt(), yield* makePrompt()]
       yield* bus.publish(one)
       yield* bus.publish(two)
-      const got = Chunk.toReadonlyArray(yield* Queue.takeN(seen, 2))
+      const got = yield* Queue.takeN(seen, 2)
       expect(got.map(({ prompt, redelivered }) => [prompt.run_id, redelivered])).toEqual([
         [one.run_id, true],
         [two.run_id, false]
@@ -139,7 +139,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const [one, two] = [yield* makePrompt(), yield* makePrompt()]
       yield* bus.publish(one)
       yield* bus.publish(two)
-      const order = Chunk.toReadonlyArray(yield* Queue.takeN(seen, 4))
+      const order = yield* Queue.takeN(seen, 4)
       expect(order).toEqual([one.run_id, one.run_id, one.run_id, two.run_id])
     })
   )
@@ -176,7 +176,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       yield* bus.publish(two)
       yield* Deferred.await(begun)
       const stopping = yield* Effect.forkChild(stop)
-      yield* Effect.yieldNow()
+      yield* Effect.yieldNow
       yield* Deferred.succeed(finish, undefined)
       yield* Fiber.join(stopping)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id: one.run_id, response: "hello" })

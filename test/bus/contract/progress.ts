@@ -15,7 +15,7 @@ const observe = (servers: number) =>
         correlation: byRunId,
         progress: (progress) => {
           if (progress.activity === "starting") Deferred.doneUnsafe(listening, Effect.void)
-          else observed.offerUnsafe({ server, progress })
+          else Queue.offerUnsafe(observed, { server, progress })
         }
       })
     }

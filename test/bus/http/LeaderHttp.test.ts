@@ -34,7 +34,7 @@ import { byRunId, team } from "../contract/support.ts"
 const partly = <I, S>(tag: Context.Service<I, S>, methods: Partial<NoInfer<S>>) => Layer.succeed(tag, methods as S)
 
 /** The server, as the tests see it: what a leader replies is recorded, and then passed on to the test's `consume`. */
-class Received extends Context.Service<Received, Effect.Effect.Success<typeof makeReceived>>()("test/Received") {}
+class Received extends Context.Service<Received, Effect.Success<typeof makeReceived>>()("test/Received") {}
 
 /** A prompt that a leader is to get, as the run of its team that is out. */
 interface Relayed {

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Exit, Layer, Logger, Scope } from "effect"
+import { DateTime, Duration, Effect, Exit, Layer, Logger, Scope } from "effect"
 import { LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
@@ -78,7 +78,7 @@ it.effect("tries a failed run again with the prompt as it was, after a time that
     yield* edit(webhook.id, { prompt_template: "other {{text}}" })
     const failed = yield* runOf(first)
     expect(failed).toMatchObject({ status: "error", attempt: 1, max_attempts: 6 })
-    expect(DateTime.distance(failed.finished_at!, failed.retry_at!)).toBe(8_000)
+    expect(DateTime.distance(failed.finished_at!, failed.retry_at!)).toEqual(Duration.seconds(8))
     yield* advance("6 seconds")
     expect(seen).toHaveLength(1)
     // What is to be tried again is not repeated by hand with all that has failed.
@@ -91,7 +91,7 @@ it.effect("tries a failed run again with the prompt as it was, after a time that
     expect(yield* runOf(first)).not.toHaveProperty("retry_at")
     const again = yield* runOf(second)
     expect(again).toMatchObject({ attempt: 2, max_attempts: 6, retry_of: first, status: "error", webhook_version })
-    expect(DateTime.distance(again.finished_at!, again.retry_at!)).toBe(16_000)
+    expect(DateTime.distance(again.finished_at!, again.retry_at!)).toEqual(Duration.seconds(16))
 
     yield* advance("20 seconds")
     const third = yield* retryOf(second)

@@ -59,16 +59,17 @@ export const leading = (agent: Agent, options: Pick<AgentLeader.AgentLeaderOptio
 export const slower =
   (times: number, slept: Array<number> = []) =>
   <A, E, R>(start: Effect.Effect<A, E, R>) =>
-    Effect.suspend(() => {
-      const [begun, clock] = [Date.now(), Clock.make()]
-      const slow = {
-        unsafeCurrentTimeMillis: () => Math.round(begun + (Date.now() - begun) / times),
+    Effect.updateService(start, Clock.Clock, (clock): Clock.Clock => {
+      const begun = Date.now()
+      const now = () => Math.round(begun + (Date.now() - begun) / times)
+      return Object.assign(Object.create(clock), {
+        currentTimeMillisUnsafe: now,
+        currentTimeMillis: Effect.sync(now),
         sleep: (duration: Duration.Duration) => {
           slept.push(Duration.toMillis(duration))
           return clock.sleep(Duration.times(duration, times))
         }
-      }
-      return Effect.provideService(start, Clock.Clock, Object.assign(Clock.make(), slow))
+      })
     })
 
 /** Leads by a clock on which nothing takes long. */

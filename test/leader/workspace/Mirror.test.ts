@@ -12,7 +12,7 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
-import { type Duration, Effect, Exit, type Fiber, Option } from "effect"
+import { type Duration, Effect, Exit, type Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Checkout from "../../../src/leader/workspace/Checkout.ts"
 import * as Mirror from "../../../src/leader/workspace/Mirror.ts"
@@ -40,7 +40,7 @@ const after = (duration: Duration.Input, working: Fiber.Fiber<unknown, unknown>)
     Effect.andThen(
       untilEffect(
         "the work has ended",
-        Effect.andThen(TestClock.adjust("10 millis"), Effect.map(Effect.sync(() => working.pollUnsafe()), Option.getOrUndefined))
+        Effect.andThen(TestClock.adjust("10 millis"), Effect.sync(() => working.pollUnsafe()))
       )
     )
   )

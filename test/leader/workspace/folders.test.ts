@@ -132,7 +132,7 @@ describe("an agent with a repository", () => {
           rmSync(join(folder, ".git/HEAD"))
           expect(yield* send("ls", inThread(1, "main"))).toMatchObject(response("readme.md"))
         })
-      ).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, logger)), Effect.provideService(References.MinimumLogLevel, "Warn"))
+      ).pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(References.MinimumLogLevel, "Warn"))
       const [aside = ""] = foldersOf(workspaces).filter((name) => name.includes(".set-aside-"))
       expect(lines.filter((line) => line.includes(aside))).toEqual([
         expect.stringContaining(`rm -rf '${join(workspaces, "folders/deploy", aside)}'`)

@@ -3,7 +3,7 @@ import { Effect, Redacted } from "effect"
 import { examineBucket } from "../../../src/server/doctor/BucketChecks.ts"
 import { s3Server } from "../../support/S3Server.ts"
 
-const results = ({ checks }: Effect.Effect.Success<ReturnType<typeof examineBucket>>) =>
+const results = ({ checks }: Effect.Success<ReturnType<typeof examineBucket>>) =>
   checks.map(({ result }) => result)
 
 describe("doctor", () => {

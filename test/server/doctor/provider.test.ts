@@ -3,7 +3,7 @@ import { Effect, Option, Redacted } from "effect"
 import { examineProvider } from "../../../src/server/doctor/Services.ts"
 import { startProvider } from "../../support/OpenIdProvider.ts"
 
-const results = (examined: Effect.Effect.Success<ReturnType<typeof examineProvider>>) =>
+const results = (examined: Effect.Success<ReturnType<typeof examineProvider>>) =>
   examined.checks.map(({ result }) => result)
 
 describe("doctor", () => {

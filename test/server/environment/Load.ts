@@ -4,7 +4,7 @@ import * as Environment from "../../../src/server/environment/Environment.ts"
 
 export const load = (variables: Readonly<Record<string, string>>) =>
   Environment.load.pipe(
-    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromMap(new Map(Object.entries(variables)))),
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: variables })),
     Effect.result
   )
 

@@ -143,10 +143,9 @@ describe("settings", () => {
   it.effect("are all explained in docs/reference/settings.md", () =>
     Effect.gen(function* () {
       const read = new Set<string>()
-      const none = ConfigProvider.fromMap(new Map())
-      const recording = ConfigProvider.mapInputPath(none, (name) => {
-        read.add(name)
-        return name
+      const recording = ConfigProvider.mapInput(ConfigProvider.fromEnv({ env: {} }), (path) => {
+        read.add(path.join("_"))
+        return path
       })
       yield* Effect.provideService(Environment.load, ConfigProvider.ConfigProvider, recording)
       expect(read.size).toBeGreaterThan(10)
@@ -368,7 +367,7 @@ describe("settings", () => {
   it.effect("of the engine can be read on their own, by a host that has no other settings of the server", () =>
     Effect.gen(function* () {
       const read = (variables: Readonly<Record<string, string>>) =>
-        Effect.provideService(SettingsConfig.config, ConfigProvider.ConfigProvider, ConfigProvider.fromMap(new Map(Object.entries(variables))))
+        Effect.provideService(SettingsConfig.config, ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: variables }))
       expect(yield* read({})).toEqual(SettingsConfig.defaults)
       expect(yield* read({ WEBHOOK_MAX_CONCURRENT: " 7 ", WEBHOOK_TIMEOUT: "", AMQP_QUEUE_TYPE: "fast" })).toEqual({
         ...SettingsConfig.defaults,

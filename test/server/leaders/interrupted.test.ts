@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Fiber } from "effect"
 import { newFolder, serve } from "../../cli/Program.ts"
 import { recorded } from "../../leader/agents/Programs.ts"
 import { freshDatabase } from "../../support/fresh.ts"
@@ -90,7 +90,7 @@ describe("a server that leads teams itself", () => {
       )
       yield* untilEffect(
         "a later signal has ended the server",
-        Effect.map(Effect.sync(() => ending.pollUnsafe()), (ended) => Option.isSome(ended) || void server.signal("SIGINT"))
+        Effect.sync(() => ending.pollUnsafe() !== undefined || void server.signal("SIGINT"))
       )
       expect((yield* Fiber.join(ending)).code).toBeNull()
       const stat = `/proc/${readFileSync(join(folder, "pid"), "utf8").trim()}/stat`

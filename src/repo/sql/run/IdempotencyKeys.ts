@@ -67,6 +67,4 @@ export const makeKeys = Effect.map(SqlClient.SqlClient, (sql) => {
 })
 
 /** The run that a key named before. */
-export type EarlierRun = Effect.Effect.Success<
-  ReturnType<Effect.Effect.Success<typeof makeKeys>["findEarlier"]>
->[number]
+export type EarlierRun = Effect.Success<ReturnType<Effect.Success<typeof makeKeys>["findEarlier"]>>[number]

@@ -18,7 +18,7 @@ import { makeStoreContents } from "./FileStoreSql.ts"
 import { outRunFromRow } from "./OutRuns.ts"
 import { isExclusive } from "./Singletons.ts"
 
-type Ends = Effect.Effect.Success<ReturnType<typeof makeEnds>>
+type Ends = Effect.Success<ReturnType<typeof makeEnds>>
 
 interface Row {
   readonly kind: "answers" | "ended" | "superseded" | "admitted" | "needs leader"
