@@ -121,7 +121,11 @@ export class Renderer extends Context.Service<
             isLiquid(options)
               ? liquid.names(template)
               : Effect.fromResult(Result.map(Template.parse(template), Template.names)),
-            (broken) => (broken instanceof Unavailable ? broken : new TemplateInvalid(broken))
+            (broken) => {
+              if (broken instanceof Unavailable) return broken
+              const { column, line, offset, reason } = broken
+              return new TemplateInvalid({ offset, line, column, reason })
+            }
           ),
         places: (template, options) =>
           isLiquid(options)
