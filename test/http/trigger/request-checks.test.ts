@@ -55,7 +55,8 @@ describe("refuses, in this order,", () => {
           const request = `POST ${path} HTTP/1.1\r\nHost: x\r\nIdempotency-Key: ""\r\n${body}`
           const complete = (text: string) => text.endsWith("}")
           const { text } = yield* wire(port, Buffer.from(request, "latin1"), complete)
-          answers.set(text.replace(/\r\nDate: [^\r]*/, ""), `${path} ${i}`)
+          // After a long body, the connection closes.
+          answers.set(text.replaceAll(/\r\n(Date|Connection|Keep-Alive): [^\r]*/gi, ""), `${path} ${i}`)
         }
       }
       expect([...answers], [...answers].map(([text, at]) => `${at}: ${text}`).join("\n\n")).toHaveLength(1)
