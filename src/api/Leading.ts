@@ -6,16 +6,17 @@ import { AgentReport } from "../domain/run/AgentReport.ts"
 import { maxActivity, maxProgressText } from "../domain/run/Progress.ts"
 import { PromptBody } from "../domain/run/PromptBody.ts"
 import { maxFile, mostFiles } from "../domain/run/RunFile.ts"
+import { Int } from "../domain/SchemaParts.ts"
 import { TeamName } from "../domain/Team.ts"
 import { optional } from "../domain/Time.ts"
-import { described, noContent } from "./Endpoint.ts"
+import { bearer, described, noContent } from "./Endpoint.ts"
 import { bodyFaults, Conflict, commonFaults, NotFound, TooManyRequests, Unauthorized } from "./Problem.ts"
 import { StepReportSchema } from "./run/Steps.ts"
 
 /** The key of a leader's request. */
 export class CallingKey extends Context.Service<CallingKey, LeaderKey>()("webhook-trigger/CallingKey") {}
 
-const leader_key = HttpApiSecurity.annotate(HttpApiSecurity.bearer, OpenApi.Description, "A key of a team's leader.")
+const leader_key = HttpApiSecurity.annotate(bearer, OpenApi.Description, "A key of a team's leader.")
 
 /** Leaders' requests need `Authorization: Bearer <leader key>`. */
 export class LeaderAuth extends HttpApiMiddleware.Service<LeaderAuth, { provides: CallingKey }>()(
@@ -29,7 +30,7 @@ export const longestWait = 20
 export const NextDraft = Schema.Struct({
   leader: LeaderId,
   wait_seconds: optional(
-    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: longestWait })).annotate({
+    Int.check(Schema.isBetween({ minimum: 0, maximum: longestWait })).annotate({
       description: `How long to wait for a prompt. Default: ${longestWait}.`
     })
   )
@@ -70,7 +71,7 @@ const Reply = Schema.Struct({
   ),
   message: optional(Schema.String.annotate({ description: "What went wrong, with `error`." })),
   n: optional(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mostFiles })).annotate({
+    Int.check(Schema.isBetween({ minimum: 1, maximum: mostFiles })).annotate({
       description: "With `file`: its number, 1, 2, …, from 1 again when the work starts over."
     })
   ),
@@ -79,7 +80,7 @@ const Reply = Schema.Struct({
   content: optional(Schema.String.annotate({ description: `With \`file\`: up to ${maxFile / 1e6} MB, in Base64.` })),
   ...AgentReport.fields,
   seq: optional(
-    Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+    Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
       description: "With `progress`: 0, 1, 2, …, from 0 again when the work starts over."
     })
   ),

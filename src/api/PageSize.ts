@@ -1,4 +1,5 @@
 import { Schema, SchemaTransformation } from "effect"
+import { Int } from "../domain/SchemaParts.ts"
 
 interface Limits {
   readonly minimum: number
@@ -18,7 +19,7 @@ export const wholeNumber = (limits: Limits) => {
     )
     .pipe(
       Schema.decodeTo(
-        Schema.Int.check(
+        Int.check(
           maximum === undefined ? Schema.isGreaterThanOrEqualTo(minimum) : Schema.isBetween({ minimum, maximum })
         ),
         SchemaTransformation.numberFromString

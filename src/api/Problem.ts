@@ -68,7 +68,7 @@ export const tags = {
 export const tagged =
   <const Tag extends string>(tag: Tag, status: number, description: string) =>
   <const Fields extends Schema.Struct.Fields>(schema: Schema.Struct<Fields>) =>
-    schema.pipe(
+    schema.annotate({ description }).pipe(
       Schema.decodeTo(Schema.Struct({ ...Struct.map(schema.fields, Schema.toType), _tag: Schema.Literal(tag) }), {
         decode: SchemaGetter.transform((value: object): any => ({ ...value, _tag: tag })),
         encode: SchemaGetter.transform(({ _tag, ...value }: any) => value)
@@ -96,7 +96,7 @@ const problemWith = <const Status extends ProblemStatus, Members extends Schema.
     run_id: optional(RunId.annotate({ description: "The accepted run, which continues." })),
     ...offeredFields
   })
-    .annotate({ description, identifier: `Problem${status}` })
+    .annotate({ identifier: `Problem${status}` })
     .pipe(tagged(tags[status], status, description), HttpApiSchema.asJson({ contentType: mediaType }))
 
 export const problem = <const Status extends ProblemStatus>(status: Status, description: string) =>

@@ -1,14 +1,14 @@
 /** Objects on the command line: a webhook by its ID or name, a run by its ID or a part of it. */
 import { Effect, Schema } from "effect"
 import { pageSize } from "../api/PageSize.ts"
-import { RunId } from "../domain/Id.ts"
+import { RunId, Uuid } from "../domain/Id.ts"
 import { phaseOf } from "../domain/run/RunStatus.ts"
 import type { RunSummary } from "../domain/run/RunSummary.ts"
 import type { Connection } from "./Call.ts"
 import { exitCodes, Failure, refused } from "./Failure.ts"
 import { shortIdLength, time } from "./Output.ts"
 
-export const isId = Schema.is(Schema.String.check(Schema.isUUID()))
+export const isId = Schema.is(Uuid)
 
 export const noWebhook = (ref: string) =>
   `No webhook has the id or name ${JSON.stringify(ref)}; see webhook-trigger webhook list`

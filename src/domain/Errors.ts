@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { RunId, WebhookId } from "./Id.ts"
 import { allStatuses } from "./run/RunStatus.ts"
+import { Int } from "./SchemaParts.ts"
 import { TeamName } from "./Team.ts"
 
 /** The location of a fault in a request: a JSON Pointer (RFC 6901) into its body, or a parameter's name. */
@@ -103,7 +104,7 @@ export class ThreadKeyTooLong extends Schema.TaggedError<ThreadKeyTooLong>()("Th
 
 /** Edit conflict: the webhook was changed after the version that the request is meant for. */
 export class EditConflict extends Schema.TaggedError<EditConflict>()("EditConflict", {
-  version: Schema.Int
+  version: Int
 }) {}
 
 /**

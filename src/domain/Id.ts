@@ -2,8 +2,13 @@ import { Clock, Effect, Schema } from "effect"
 import { v7 } from "uuid"
 import { randomBytes } from "./Random.ts"
 
+const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/
+
 /** A UUIDv7 (RFC 9562): 128 bits, the first 48 the time of creation in milliseconds, so IDs sort by age. */
-const Uuid = Schema.String.check(Schema.isUUID())
+export const Uuid = Schema.String.check(
+  // Of any version: `Schema.isUUID` takes those of the RFC alone.
+  Schema.isPattern(uuid, { toJsonSchema: () => ({ format: "uuid", pattern: uuid.source }) })
+)
 
 export const WebhookId = Uuid.pipe(Schema.brand("WebhookId")).annotate({
   description: "The webhook's id, a UUIDv7."

@@ -10,6 +10,7 @@ import {
   RunId,
   SessionId,
   ThreadId,
+  Uuid,
   WebhookId
 } from "./Id.ts"
 import { TeamName } from "./Team.ts"
@@ -34,5 +35,5 @@ export const alertRuleIdOf = inLowerCase(parsedAs(AlertRuleId))
 export const sessionIdOf = inLowerCase(parsedAs(SessionId))
 export const leaderKeyIdOf = inLowerCase(parsedAs(LeaderKeyId))
 export const apiKeyIdOf = inLowerCase(parsedAs(ApiKeyId))
-export const requestIdOf = inLowerCase(parsedAs(Schema.String.check(Schema.isUUID())))
+export const requestIdOf = inLowerCase(parsedAs(Uuid))
 export const teamNameOf = parsedAs(TeamName)

@@ -26,9 +26,11 @@ const alternatives = (values: ReadonlyArray<string>): string =>
 
 const literal = (value: AST.LiteralValue): string => (value === null ? "null" : `\`${value}\``)
 
-/** `1 to 255`, `at least 1`, `at most 9`; `undefined` without limits. */
+/** `1 to 255`, `at least 1`, `at most 9`; `undefined` without limits. Those of `Schema.Int` itself do not count. */
 const range = (least: unknown, most: unknown): string | undefined => {
-  const [min, max] = [least, most].map((limit) => (typeof limit === "number" ? limit : undefined))
+  const [min, max] = [least, most].map((limit) =>
+    typeof limit === "number" && Math.abs(limit) < Number.MAX_SAFE_INTEGER ? limit : undefined
+  )
   if (min !== undefined && max !== undefined) return min === max ? `${min}` : `${min} to ${max}`
   return min !== undefined ? `at least ${min}` : max !== undefined ? `at most ${max}` : undefined
 }
@@ -139,7 +141,7 @@ export const faultsOf = (
     }
     case "Encoding":
       // A number in a text, or another value that the text stands for.
-      return faultsOf(issue.issue, path, AST.isNumber(issue.ast) ? issue.ast : undefined)
+      return faultsOf(issue.issue, path, membersOf(issue.ast).find(AST.isNumber))
     case "Composite": {
       // One rule after another: what breaks the first may break them all.
       const [rule] = issue.issues.filter(({ _tag }) => _tag === "Filter")

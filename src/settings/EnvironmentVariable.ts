@@ -1,5 +1,17 @@
 /** Settings from environment variables, read through Effect's `ConfigProvider`. */
-import { Config, Duration, Effect, Option, Record, type Redacted, Schema, SchemaParser, SchemaTransformation } from "effect"
+import {
+  Config,
+  Duration,
+  Effect,
+  Option,
+  Record,
+  type Redacted,
+  Result,
+  Schema,
+  SchemaIssue,
+  SchemaParser,
+  SchemaTransformation
+} from "effect"
 import { DurationFromText, fromText, SizeFromText } from "./Quantity.ts"
 
 /** The values a variable accepts. */
@@ -25,11 +37,29 @@ export type Values<Settings> = {
   readonly [Name in keyof Settings]: Settings[Name] extends { readonly config: Config.Config<infer A> } ? A : never
 }
 
-/** Reads a table of settings. Reports all invalid values at once. */
+/** Reads a table of settings. Reports all invalid values at once, unlike `Config.all`. */
 export const configOf = <Settings extends { readonly [name: string]: { readonly config: Config.Config<any> } }>(
   settings: Settings
 ): Config.Config<Values<Settings>> =>
-  Config.all(Object.fromEntries(Object.entries(settings).map(([name, { config }]) => [name, config]))) as any
+  Config.mapEffect(
+    Config.all(Record.map(settings, ({ config }) => resultOf(config))),
+    (results): Effect.Effect<any, Config.ConfigError> => {
+      const [error, ...others] = Object.values(results).flatMap((result) =>
+        Result.isFailure(result) ? result.failure : []
+      )
+      return error === undefined ? Effect.fromResult(Result.all(results)) : Effect.fail(others.reduce(joined, error))
+    }
+  )
+
+const resultOf = <A>(config: Config.Config<A>): Config.Config<Result.Result<A, Config.ConfigError>> =>
+  Config.orElse(Config.map(config, Result.succeed), (error) => Config.succeed(Result.fail(error)))
+
+const joined = (one: Config.ConfigError, other: Config.ConfigError): Config.ConfigError =>
+  one.cause._tag === "SourceError" || other.cause._tag === "SourceError"
+    ? one
+    : new Config.ConfigError(
+        new Schema.SchemaError(new SchemaIssue.Composite(Schema.Unknown.ast, [one.cause.issue, other.cause.issue]))
+      )
 
 /** The values of a table of settings if no variable is set. */
 export const defaultsOf = <Settings extends { readonly [name: string]: Setting<any> }>(
@@ -44,11 +74,15 @@ const blankIsAbsent = <A>({ accepts, schema }: Format<A>): Schema.Codec<Option.O
       Schema.toType(Schema.Option(schema)),
       SchemaTransformation.transformEffect({
         decode: (text: string) =>
-          text === "" ? Effect.succeedNone : Effect.asSome(SchemaParser.decodeEffect(schema)(text)),
+          text === ""
+            ? Effect.succeedNone
+            : Effect.mapBoth(SchemaParser.decodeEffect(schema)(text), {
+                onFailure: () => new SchemaIssue.InvalidValue({ message: accepts }),
+                onSuccess: Option.some
+              }),
         encode: Option.match({ onNone: () => Effect.succeed(""), onSome: SchemaParser.encodeEffect(schema) })
       })
-    ),
-    Schema.annotate({ message: accepts })
+    )
   )
 
 const read = <A>(variable: string, format: Format<A>): Config.Config<Option.Option<A>> =>

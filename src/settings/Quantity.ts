@@ -11,7 +11,10 @@ export const fromText = <A>(
       Schema.toType(target),
       SchemaTransformation.transformEffect({
         decode: (text: string) =>
-          Option.match(parse(text), { onNone: () => Effect.fail(new SchemaIssue.InvalidValue()), onSome: Effect.succeed }),
+          Option.match(parse(text), {
+            onNone: () => Effect.fail(new SchemaIssue.InvalidValue()),
+            onSome: Effect.succeed
+          }),
         encode: (value: A) => Effect.succeed(print(value))
       })
     )

@@ -21,17 +21,17 @@ describe("the typed client", () => {
         payload: { name: "n", team: shown!.team, prompt_template: "{{a}}" }
       })
       const answered = yield* client.trigger.trigger({
-        path: { token: token! },
-        urlParams: { wait: true },
+        params: { token: token! },
+        query: { wait: true },
         payload: { variables: { a: 1 } }
       })
-      const { data, next_cursor } = yield* client.webhooks.runs({ path: { id: webhook.id }, urlParams: { limit: 5 } })
+      const { data, next_cursor } = yield* client.webhooks.runs({ params: { id: webhook.id }, query: { limit: 5 } })
       expect(answered).toMatchObject({ status: "success", response: "echo: 1", run_id: data[0]!.run_id })
       expect(next_cursor).toBe(null)
       const { sizes, truncated, ...listed } = data[0]!
-      expect(yield* client.runs.show({ path: { run_id: data[0]!.run_id } })).toStrictEqual(listed)
+      expect(yield* client.runs.show({ params: { run_id: data[0]!.run_id } })).toStrictEqual(listed)
       expect([truncated, sizes]).toStrictEqual([false, { variables: 7, prompt: 1, response: 7 }])
-      yield* client.webhooks.delete({ path: { id: webhook.id }, headers: {} })
+      yield* client.webhooks.delete({ params: { id: webhook.id }, headers: {} })
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
@@ -41,9 +41,9 @@ describe("the typed client", () => {
       yield* team("ops")
       const { token } = yield* webhook("ops")
       const client = yield* Client.make({ url: origin })
-      const request = { path: { token }, payload: { variables: { text: "hi" } } }
+      const request = { params: { token }, payload: { variables: { text: "hi" } } }
 
-      const waited = yield* client.trigger.trigger({ ...request, urlParams: { wait: true } })
+      const waited = yield* client.trigger.trigger({ ...request, query: { wait: true } })
       expectTypeOf(waited.status).toEqualTypeOf<"success" | "ignored" | "cancelled">()
       expect(waited.status).toBe("success")
 
@@ -51,12 +51,12 @@ describe("the typed client", () => {
       expectTypeOf(accepted.status).toEqualTypeOf<"accepted" | "ignored" | "cancelled">()
       expect(accepted.status).toBe("accepted")
 
-      const [result, response] = yield* client.trigger.trigger({ ...request, withResponse: true })
+      const [result, response] = yield* client.trigger.trigger({ ...request, responseMode: "decoded-and-response" })
       expectTypeOf(result.status).toEqualTypeOf<"accepted" | "ignored" | "cancelled">()
       expect([result.status, response.status]).toStrictEqual(["accepted", 202])
 
-      const unknown = (wait: boolean) => client.trigger.trigger({ ...request, urlParams: { wait } })
-      expectTypeOf<Effect.Effect.Success<ReturnType<typeof unknown>>["status"]>().toEqualTypeOf<
+      const unknown = (wait: boolean) => client.trigger.trigger({ ...request, query: { wait } })
+      expectTypeOf<Effect.Success<ReturnType<typeof unknown>>["status"]>().toEqualTypeOf<
         "success" | "accepted" | "ignored" | "cancelled"
       >()
       expect((yield* unknown(true)).status).toBe("success")
@@ -71,7 +71,7 @@ describe("the typed client", () => {
       const client = yield* Client.make({ url: origin })
       const trigger = (token: string) =>
         client.trigger
-          .trigger({ path: { token }, urlParams: { wait: true }, payload: { variables: { text: "hi" } } })
+          .trigger({ params: { token }, query: { wait: true }, payload: { variables: { text: "hi" } } })
           .pipe(
             Effect.as("answered"),
             Effect.catchTags({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Option, Result, Schema, SchemaAST } from "effect"
+import { Result, Schema, SchemaAST } from "effect"
 import { HttpApi } from "effect/http-api"
 import { Api } from "../../src/api/Api.ts"
 import { faultsOf } from "../../src/domain/SchemaFaults.ts"
@@ -21,8 +21,8 @@ const Example = Schema.Struct({
   states: Schema.Array(Schema.Literals(["on", "off"])).check(Schema.isMinLength(1)),
   enabled: Schema.Boolean,
   at: time("When."),
-  own: Schema.optional(Schema.String.annotate({ message: () => ({ message: "must rhyme", override: true }) })),
-  odd: Schema.optional(Schema.Number.check(Schema.makeFilter((n) => n % 2 === 1, { message: () => "must be odd" }))),
+  own: Schema.optional(Schema.String.annotate({ message: "must rhyme" })),
+  odd: Schema.optional(Schema.Number.check(Schema.makeFilter((n) => n % 2 === 1 || "must be odd"))),
   inner: Schema.optional(Schema.Union([Schema.Struct({ a: Schema.String }), Schema.Null]))
 })
 
@@ -63,15 +63,16 @@ describe("what is wrong with a value", () => {
     const schemas: Array<readonly [string, Schema.Codec<any, any>]> = []
     HttpApi.reflect(Api, {
       onGroup: () => {},
-      onEndpoint: ({ endpoint, payloads }) => {
-        for (const { ast } of payloads.values()) schemas.push([endpoint.name, Schema.make(ast)])
-        Option.map(endpoint.urlParamsSchema, (schema) => schemas.push([endpoint.name, schema as never]))
+      onEndpoint: ({ endpoint }) => {
+        for (const schema of [...[...endpoint.payload.values()].flatMap((body) => body.schemas), endpoint.query])
+          if (schema !== undefined) schemas.push([endpoint.identifier, schema as Schema.Codec<any, any>])
       }
     })
     expect(schemas.length).toBeGreaterThan(30)
     const wrong = [5, -1, 1.5, "", "x", "x".repeat(100_000), "\0", null, true, {}, [], [5], { a: 5 }]
     for (const [name, schema] of schemas) {
-      const fields = SchemaAST.getPropertySignatures(schema.ast).map((field) => String(field.name))
+      const ast = SchemaAST.toType(schema.ast)
+      const fields = SchemaAST.isObjects(ast) ? ast.propertySignatures.map(({ name }) => String(name)) : []
       for (const value of wrong) {
         const whole = Object.fromEntries(fields.map((field) => [field, value]))
         for (const [path, detail] of [...faults(schema, whole), ...faults(schema, value)]) {

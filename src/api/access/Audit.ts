@@ -21,7 +21,7 @@ export const AuditFilterParameters = Schema.Struct({
       description: "Only events about this webhook or session (its id) or team (its name)."
     })
   ),
-  action: Schema.optional(AuditAction.annotate({ description: "Only events of this kind." })),
+  action: Schema.optional(AuditAction.annotate({ identifier: undefined, description: "Only events of this kind." })),
   from: Schema.optional(time("Only events at or after this time.")),
   to: Schema.optional(time("Only events before this time."))
 })

@@ -3,6 +3,7 @@ import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { ApiKey } from "../../domain/access/ApiKey.ts"
 import type { Grant } from "../../domain/access/Grant.ts"
 import type { Session } from "../../domain/access/Session.ts"
+import { bearer } from "../Endpoint.ts"
 import { commonFaults, Forbidden, TooManyRequests, Unauthorized, UnprocessableContent } from "../Problem.ts"
 import { cookieName, secureCookieName } from "./Session.ts"
 
@@ -26,5 +27,5 @@ const session = HttpApiSecurity.annotate(
 /** Management requests need `Authorization: Bearer <key>` or the web UI's session cookie. */
 export class Admin extends HttpApiMiddleware.Service<Admin, { provides: Actor }>()("webhook-trigger/Admin", {
   error: [Unauthorized, Forbidden, UnprocessableContent, TooManyRequests, ...commonFaults],
-  security: { key: HttpApiSecurity.bearer, session }
+  security: { key: bearer, session }
 }) {}

@@ -30,7 +30,9 @@ export class Alerts extends HttpApiGroup.make("alerts")
   .add(
     HttpApiEndpoint.get("list", "/api/alerts", {
       query: Schema.Struct({
-        state: Schema.optional(AlertState.annotate({ description: "Only alerts in this state." })),
+        state: Schema.optional(
+          AlertState.annotate({ identifier: undefined, description: "Only alerts in this state." })
+        ),
         webhook_id: Schema.optional(WebhookId.annotate({ description: "Only about this webhook." })),
         limit: Schema.optional(Limit)
       }),

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DeliveryAttempt, DeliveryStatus, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import { Destination, DestinationDraft, DestinationEdit } from "../../domain/delivery/Destination.ts"
+import { Int } from "../../domain/SchemaParts.ts"
 import { optional, time } from "../../domain/Time.ts"
 import { Admin } from "../access/Auth.ts"
 import { listFields } from "../List.ts"
@@ -36,7 +37,7 @@ export const DeliveryPage = Schema.Struct(listFields(EventDelivery, "Newest firs
 })
 
 export const Resent = Schema.Struct({
-  resent: Schema.Int.annotate({ description: "How many deliveries are sent again." })
+  resent: Int.annotate({ description: "How many deliveries are sent again." })
 }).annotate({ identifier: "Resent", description: "How many deliveries are sent again." })
 
 /** Alert destinations belong to no webhook, so their paths have no `id`. */
@@ -174,7 +175,9 @@ const make = <const Name extends string>({
         query: Schema.Struct({
           destination_id: Schema.optional(Schema.String.annotate({ description: "Only of this destination." })),
           ...(ofAlerts ? ({} as typeof ofRun) : ofRun),
-          status: Schema.optional(DeliveryStatus.annotate({ description: "Only deliveries in this state." })),
+          status: Schema.optional(
+            DeliveryStatus.annotate({ identifier: undefined, description: "Only deliveries in this state." })
+          ),
           limit: Schema.optional(Limit),
           cursor: Schema.optional(Schema.String.annotate({ description: "`next_cursor` of the previous page." }))
         }),

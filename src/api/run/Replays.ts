@@ -25,6 +25,7 @@ export const ReplayBody = Schema.Struct({
   prompt,
   variables: optional(
     Variables.annotate({
+      identifier: undefined,
       description: "New values; by default the values of the run. Not with `prompt: same`, and not for a chat message."
     })
   ),

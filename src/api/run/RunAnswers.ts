@@ -1,5 +1,5 @@
 /** What starts a run, and how it is answered. */
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import { RunId } from "../../domain/Id.ts"
 import { ShownReport } from "../../domain/run/AgentReport.ts"
 import { Run, RunError, RunStatus, Variables } from "../../domain/run/Run.ts"
@@ -9,9 +9,17 @@ import { offeredFields, tagged } from "../Problem.ts"
 
 export const Wait = Schema.Struct({
   wait: Schema.optional(
-    Schema.Boolean.annotate({
-      description: "`true`: the response waits until the run ends."
-    })
+    Schema.Literals(["true", "false"])
+      .annotate({ description: "`true`: the response waits until the run ends." })
+      .pipe(
+        Schema.decodeTo(
+          Schema.Boolean,
+          SchemaTransformation.transform({
+            decode: (text) => text === "true",
+            encode: (wait): "true" | "false" => (wait ? "true" : "false")
+          })
+        )
+      )
   )
 })
 

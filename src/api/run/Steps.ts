@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { keptSteps, maxDetail, maxTitle, stepKinds, stepStatuses } from "../../domain/run/Step.ts"
+import { Int } from "../../domain/SchemaParts.ts"
 import { optional } from "../../domain/Time.ts"
 import { listFields } from "../List.ts"
 
@@ -19,10 +20,10 @@ const others = {
   ),
   status: optional(Schema.Literals(stepStatuses).annotate({ description: "How the tool call went." })),
   result_bytes: optional(
-    Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "The size of the tool's result." })
+    Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "The size of the tool's result." })
   ),
   duration_ms: optional(
-    Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "How long the tool call took." })
+    Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "How long the tool call took." })
   )
 }
 

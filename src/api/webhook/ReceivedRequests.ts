@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint } from "effect/http-api"
 import { ReceivedRequest } from "../../domain/request/ReceivedRequest.ts"
+import { Int } from "../../domain/SchemaParts.ts"
 import { described } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
 import { BadRequest, NotFound } from "../Problem.ts"
@@ -9,7 +10,7 @@ import { webhookPath } from "./WebhookPath.ts"
 
 export const RequestList = Schema.Struct({
   ...listFields(ReceivedRequest, "Newest first."),
-  ignored: Schema.Int.annotate({
+  ignored: Int.annotate({
     description:
       "How many requests were ignored in the last 24 hours, listed or not, counted in periods of ten minutes."
   })

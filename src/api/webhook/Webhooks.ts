@@ -49,7 +49,7 @@ export const Preview = Schema.Struct({
 }).annotate({ identifier: "Preview", description: "The prompt for sample variables." })
 
 const RunFilter = Schema.Struct({
-  status: Schema.optional(RunStatus.annotate({ description: "Only runs with this status." })),
+  status: Schema.optional(RunStatus.annotate({ identifier: undefined, description: "Only runs with this status." })),
   from: Schema.optional(time("Only runs accepted at or after this time.")),
   to: Schema.optional(time("Only runs accepted before this time.")),
   limit: Schema.optional(Limit),

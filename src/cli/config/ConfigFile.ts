@@ -2,6 +2,7 @@
 import { JsonSchema, Schema, Struct } from "effect"
 import { AlertRuleDraft } from "../../domain/alert/AlertRule.ts"
 import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
+import { Uuid } from "../../domain/Id.ts"
 import { TeamDraft } from "../../domain/Team.ts"
 import { optional } from "../../domain/Time.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
@@ -12,7 +13,7 @@ const file = (what: string) =>
   optional(Schema.NonEmptyString.annotate({ description: `A file with ${what}; relative to the folder of this file.` }))
 
 const id = optional(
-  Schema.String.check(Schema.isUUID()).annotate({
+  Uuid.annotate({
     description: "Needed only if the server has several with the same name."
   })
 )

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { ApiKeyId, WebhookId } from "../Id.ts"
+import { trimmed } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import type { TokenHash } from "../webhook/Token.ts"
@@ -39,7 +40,7 @@ export const ApiKey = Schema.Struct({
 export type ApiKey = typeof ApiKey.Type
 
 export const ApiKeyDraft = Schema.Struct({
-  name: Schema.Trim.check(Schema.isMinLength(1), Schema.isMaxLength(maxName)).annotate({ description: name }),
+  name: trimmed(maxName, name),
   role: Role,
   teams: optional(
     Schema.Array(TeamName)

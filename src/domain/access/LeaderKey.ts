@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { LeaderKeyId } from "../Id.ts"
+import { trimmed } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 
@@ -17,9 +18,7 @@ export const LeaderKey = Schema.Struct({
 export type LeaderKey = typeof LeaderKey.Type
 
 export const LeaderKeyDraft = Schema.Struct({
-  name: Schema.Trim.check(Schema.isMinLength(1), Schema.isMaxLength(maxName)).annotate({
-    description: "Where the key is used, for people."
-  })
+  name: trimmed(maxName, "Where the key is used, for people.")
 })
 export type LeaderKeyDraft = typeof LeaderKeyDraft.Type
 

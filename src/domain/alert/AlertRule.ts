@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { VariantSchema } from "effect/schema"
 import { AlertRuleId, DestinationId, WebhookId } from "../Id.ts"
+import { Int } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { type AlertCondition, alertConditionNames, conditionOf } from "./AlertCondition.ts"
@@ -30,7 +31,7 @@ const threshold = Schema.Finite.annotate({
     "The alert begins when the measured value reaches it. Its unit depends on the condition: runs, percent, seconds, minutes or US dollars. Each condition has a default."
 })
 
-const hours = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxHours })).annotate({
+const hours = Int.check(Schema.isBetween({ minimum: 1, maximum: maxHours })).annotate({
   description:
     "For `failure_rate`, `latency` and `cost`: how many full hours count, in addition to the current one. Default: 1, for `cost` 24."
 })

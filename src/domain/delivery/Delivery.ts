@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { AlertId, DeliveryId, DestinationId, RunId, WebhookId } from "../Id.ts"
+import { Int } from "../SchemaParts.ts"
 import { optional, time } from "../Time.ts"
 import { DestinationEventName } from "./Destination.ts"
 
@@ -14,9 +15,9 @@ export const storedAnswer = 4_096
 
 export const DeliveryAttempt = Schema.Struct({
   at: time("When it began."),
-  duration_ms: Schema.Int.annotate({ description: "How long it took." }),
+  duration_ms: Int.annotate({ description: "How long it took." }),
   http_status: optional(
-    Schema.Int.annotate({
+    Int.annotate({
       description: "The status of the answer, of `email` the mail server's reply code; absent: there was none."
     })
   ),

@@ -1,12 +1,13 @@
 import { Schema } from "effect"
 import { AuditActor } from "../access/AuditEvent.ts"
+import { Int } from "../SchemaParts.ts"
 import { optional, time } from "../Time.ts"
 import { webhookSettings } from "../webhook/WebhookSettings.ts"
 
 const { input, template_language } = webhookSettings
 
 const summary = {
-  version: Schema.Int.annotate({ description: "The first `version` of the webhook that has this template." }),
+  version: Int.annotate({ description: "The first `version` of the webhook that has this template." }),
   template_language: Schema.Literals(template_language.words).annotate({
     description: "The language of the template."
   }),

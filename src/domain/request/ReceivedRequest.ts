@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { RunId, WebhookId } from "../Id.ts"
+import { RunId, Uuid, WebhookId } from "../Id.ts"
+import { Int } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { listedBodyBytes, storedBodyBytes } from "./StoredBody.ts"
@@ -16,11 +17,11 @@ export const kindOf = ({ code }: { readonly code: string }): RequestKind =>
 
 /** A trigger request, or several similar ones. */
 export const ReceivedRequest = Schema.Struct({
-  request_id: Schema.String.check(Schema.isUUID()).annotate({ description: "The request's id, a UUIDv7." }),
+  request_id: Uuid.annotate({ description: "The request's id, a UUIDv7." }),
   webhook_id: WebhookId,
   team: TeamName.annotate({ description: "The webhook's team then." }),
   received_at: time("When it arrived."),
-  status: Schema.Int.annotate({ description: "The status of the response." }),
+  status: Int.annotate({ description: "The status of the response." }),
   code: Schema.String.annotate({
     description:
       "The problem's `code`: why it was refused. Of others, `accepted`, or `ignored`: it started no run, and nothing is wrong."
@@ -30,7 +31,7 @@ export const ReceivedRequest = Schema.Struct({
       "The problem's `detail`, of up to 300 characters. Of an ignored request, the reason: the part of `accept_if` that does not hold, with the values that it reads if the webhook stores them, or another one."
   }),
   client_address: Schema.String.annotate({ description: "Where it came from." }),
-  size: Schema.Int.annotate({
+  size: Int.annotate({
     description: "The size of its body in bytes, as announced or as far as it was received."
   }),
   run_id: optional(RunId.annotate({ description: "The run that it started, or became part of." })),
@@ -50,7 +51,7 @@ export const ReceivedRequest = Schema.Struct({
       description: "The parameters of its URL as a template reaches them, kept and not in a list."
     })
   ),
-  repeats: Schema.Int.annotate({
+  repeats: Int.annotate({
     description: "How many more got the same code within the same second or two, and are not listed."
   })
 }).annotate({ identifier: "ReceivedRequest", description: "A call of a webhook's trigger." })

@@ -1,6 +1,6 @@
 /** What an agent reports of its work besides the answer. Absent parts are unknown. */
 import { Predicate, Result, Schema, Struct } from "effect"
-import { AnyJson, pattern } from "../SchemaParts.ts"
+import { AnyJson, Int, pattern } from "../SchemaParts.ts"
 import { storable } from "../StorableText.ts"
 import { optional } from "../Time.ts"
 
@@ -11,7 +11,7 @@ const maxSuggestions = 10
 /** In US dollars, far above what a run can cost, so that sums stay finite. */
 const maxCost = 1_000_000_000
 
-const count = (of: string) => optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: of }))
+const count = (of: string) => optional(Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: of }))
 const name = Schema.NonEmptyString.check(Schema.isMaxLength(maxName))
 
 export const AgentUsage = Schema.Struct({

@@ -1,6 +1,6 @@
 /** What a webhook asks of the agent beside the prompt. The leader decides what of it is allowed. */
 import { Schema, Struct } from "effect"
-import { AnyObject } from "../SchemaParts.ts"
+import { AnyObject, Int } from "../SchemaParts.ts"
 import { optional } from "../Time.ts"
 import type { SettingValues } from "../webhook/WebhookSettings.ts"
 
@@ -11,9 +11,7 @@ export const AgentRequest = Schema.Struct({
   permissions: optional(
     text("What the agent may do: the name of a permission profile that the leader's operator has defined.")
   ),
-  max_turns: optional(
-    Schema.Int.annotate({ description: "How many turns (responses of its model) the agent may take." })
-  ),
+  max_turns: optional(Int.annotate({ description: "How many turns (responses of its model) the agent may take." })),
   max_cost: optional(Schema.Finite.annotate({ description: "What the run may cost, in US dollars." })),
   may_ask: optional(Schema.Boolean.annotate({ description: "`false`: the agent must not ask questions." })),
   workspace_ref: optional(

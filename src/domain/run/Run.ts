@@ -1,7 +1,7 @@
 import { DateTime, Duration, Schema } from "effect"
 import { VariantSchema } from "effect/schema"
 import { RunId, ThreadId, WebhookId } from "../Id.ts"
-import { AnyObject } from "../SchemaParts.ts"
+import { AnyObject, Int } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { RunThread } from "../Thread.ts"
 import { optional, time } from "../Time.ts"
@@ -65,7 +65,7 @@ const record = Struct({
   source: RunSource,
   webhook_id: optional(WebhookId.annotate({ description: "Absent for a chat message." })),
   webhook_version: optional(
-    Schema.Int.annotate({
+    Int.annotate({
       description:
         "The `version` of the webhook from whose template the prompt was made. Absent: none, as for a message or a reply."
     })
@@ -85,14 +85,10 @@ const record = Struct({
   chained_from: optional(
     RunId.annotate({ description: "The run whose end started this one, by a destination of the kind `chain`." })
   ),
-  chain_depth: optional(
-    Schema.Int.annotate({ description: "The number of runs before it in its chain. Absent: none." })
-  ),
+  chain_depth: optional(Int.annotate({ description: "The number of runs before it in its chain. Absent: none." })),
   retry_of: shown(optional(RunId.annotate({ description: "The failed run whose next attempt this one is." }))),
-  attempt: optional(
-    Schema.Int.annotate({ description: "Which attempt it is, from 1 on, of a webhook that has `retries`." })
-  ),
-  max_attempts: optional(Schema.Int.annotate({ description: "How many attempts there are at most." })),
+  attempt: optional(Int.annotate({ description: "Which attempt it is, from 1 on, of a webhook that has `retries`." })),
+  max_attempts: optional(Int.annotate({ description: "How many attempts there are at most." })),
   retry_at: optional(time("Of a failed run that will be tried again: when, at the earliest.")),
   retried_by: optional(RunId.annotate({ description: "Of a failed run: its next attempt." })),
   accepted_at: time("When the run was stored, and 202 could be sent."),
@@ -102,7 +98,7 @@ const record = Struct({
     )
   ),
   joined: optional(
-    Schema.Int.annotate({
+    Int.annotate({
       description: "How many later triggers have joined the run, if its webhook has `coalesce` or `approval`."
     })
   ),
@@ -134,7 +130,7 @@ const record = Struct({
     })
   ),
   rests: optional(
-    Schema.Int.annotate({
+    Int.annotate({
       description:
         "How often it went back to the head of its team's queue, because its agent had reached a usage limit. Absent: never."
     })

@@ -1,5 +1,6 @@
 /** Files of a run: those that came with its request or that it named (`in`), and those that its agent left (`out`). Browser-safe. */
 import { Schema } from "effect"
+import { Int } from "../SchemaParts.ts"
 import { storable } from "../StorableText.ts"
 import { optional } from "../Time.ts"
 
@@ -21,7 +22,7 @@ export const RunFile = Schema.Struct({
   name: text("The sender's name without what is special in names of files. Those of a request differ, in either case."),
   type: text("The media type that its sender named. Do not trust it."),
   size: optional(
-    Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+    Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
       description: "In bytes; absent: the server does not have it, or not yet."
     })
   ),

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { Int } from "../SchemaParts.ts"
 import { optional, time } from "../Time.ts"
 import { Run } from "./Run.ts"
 
@@ -25,7 +26,7 @@ export const WaitsFor = Schema.Struct({
   message: Schema.String.annotate({ description: "The reason as a sentence." }),
   until: optional(time("With `usage_limit`: when the team's rest ends.")),
   runs: optional(
-    Schema.Int.annotate({
+    Int.annotate({
       description: `With \`earlier_runs\`: how many runs and messages of the team come first, counted up to ${mostCounted}.`
     })
   )

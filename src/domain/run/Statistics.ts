@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { RunId, WebhookId } from "../Id.ts"
+import { Int } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { type FinalStatus, finalStatuses } from "./RunStatus.ts"
@@ -30,7 +31,7 @@ const SparseCounts = Schema.Struct({
 export const Activity = Schema.Struct({
   webhook_id: WebhookId,
   /** `hour` is 0 for the oldest and 23 for the last one, which ends now. Ascending. */
-  hours: Schema.Array(Schema.Struct({ hour: Schema.Int, ...SparseCounts.fields, usage }))
+  hours: Schema.Array(Schema.Struct({ hour: Int, ...SparseCounts.fields, usage }))
 }).annotate({ identifier: "Activity" })
 export type Activity = typeof Activity.Type
 

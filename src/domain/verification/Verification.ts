@@ -1,6 +1,6 @@
 /** How a webhook verifies its callers: a preset (`domain/verification/Presets.ts`) and its options. */
 import { Schema } from "effect"
-import { pattern } from "../SchemaParts.ts"
+import { Int, pattern } from "../SchemaParts.ts"
 import { optional } from "../Time.ts"
 import { type Option, optionTexts } from "./Description.ts"
 import { optionsOf, type PresetName, presetNames, presets } from "./Presets.ts"
@@ -40,13 +40,13 @@ const fields = {
   tolerance_seconds: described(
     "tolerance_seconds",
     "must be a whole number of seconds from 1 to 86400",
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 }))
+    Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 }))
   ),
   id_header: headerName("id_header"),
   unique_for_seconds: described(
     "unique_for_seconds",
     "must be a whole number of seconds from 0 to 2592000",
-    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2_592_000 }))
+    Int.check(Schema.isBetween({ minimum: 0, maximum: 2_592_000 }))
   ),
   username: text("username", "must be 1 to 255 characters without a colon", /^[^:\p{Cc}]{1,255}$/u),
   verify_token: text("verify_token", "must be 1 to 200 printable characters of ASCII", /^[\x20-\x7e]{1,200}$/),

@@ -2,7 +2,7 @@ import { DateTime, Schema } from "effect"
 import { VariantSchema } from "effect/schema"
 import { WebhookId } from "../Id.ts"
 import type { Run } from "../run/Run.ts"
-import { AnyObject, pattern } from "../SchemaParts.ts"
+import { AnyObject, Int, pattern } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { Secret, Verification } from "../verification/Verification.ts"
@@ -34,7 +34,7 @@ const editable = <S extends Schema.Top>(schema: S) =>
 const plainSchemaOf = (setting: WebhookSetting): Schema.Codec<any> => {
   switch (setting.kind) {
     case "whole number":
-      return Schema.Int.check(Schema.isBetween({ minimum: setting.min, maximum: setting.max }))
+      return Int.check(Schema.isBetween({ minimum: setting.min, maximum: setting.max }))
     case "amount":
       return Schema.Finite.check(Schema.isBetween({ minimum: 0.01, maximum: setting.max }))
     case "text":
@@ -49,7 +49,7 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Codec<any> => {
     case "switch":
       return Schema.Boolean
     case "window": {
-      const seconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: setting.longest }))
+      const seconds = Int.check(Schema.isBetween({ minimum: 1, maximum: setting.longest }))
       return Schema.Struct({
         key: Schema.String.check(Schema.isMaxLength(256)).annotate({
           description: "Where the input says what a trigger is about."
@@ -93,10 +93,10 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Codec<any> => {
       )
     case "retries":
       return Schema.Struct({
-        max_retries: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: setting.mostRetries })).annotate({
+        max_retries: Int.check(Schema.isBetween({ minimum: 1, maximum: setting.mostRetries })).annotate({
           description: "How often it is tried again at most."
         }),
-        backoff_seconds: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: setting.mostSeconds })).annotate({
+        backoff_seconds: Int.check(Schema.isBetween({ minimum: 1, maximum: setting.mostSeconds })).annotate({
           description: "How long after the first failure."
         })
       })
@@ -193,9 +193,7 @@ const record = Struct({
   failures_since: FieldOnly(["row"])(optional(time("When counting began."))),
   /** What it had and did before belongs to the team before, too. */
   moved_at: FieldOnly(["row"])(optional(time("When it came to its team from another one."))),
-  version: generated(
-    Schema.Int.annotate({ description: "Another one with each change, but for triggers; also the `ETag`." })
-  ),
+  version: generated(Int.annotate({ description: "Another one with each change, but for triggers; also the `ETag`." })),
   /** Of a webhook that shares another one's URL, the hash of a token that nobody has. */
   token_hash: FieldOnly(["row"])(Schema.Uint8Array as Schema.Codec<TokenHash>),
   token_hint: generated(

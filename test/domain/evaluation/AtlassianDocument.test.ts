@@ -118,7 +118,7 @@ it("is text, whatever a document has in place of what it should have", () => {
 it("spends its work, also on what it leaves out, and ends with a document that is too deep", () => {
   const wide = doc(p({ type: "text", text: "x", marks: Array(100_000).fill(1) }), ...Array(100_000).fill(1))
   const loop = Result.getOrThrow(Liquid.parse("{% for i in (1..1000) %}{{ document | adf_to_text }}{% endfor %}"))
-  expect(Liquid.fill(loop, { document: wide }, { limit: 100_000 })).toMatchObject({ left: { isOverBudget: true } })
+  expect(Liquid.fill(loop, { document: wide }, { limit: 100_000 })).toMatchObject({ failure: { isOverBudget: true } })
   const deep = Array.from({ length: 40 }).reduce<object>(
     (inner, _, at) => node("panel", [p(text(`${40 - at}`)), inner]),
     p()

@@ -1,7 +1,7 @@
 /** Filters and templates stay small, whatever their input grows to: each function of JMESPath, and each filter of Liquid. */
 import { describe, expect, it } from "@effect/vitest"
-import { Result } from "effect"
 import { getRegisteredFunctions } from "@jmespath-community/jmespath"
+import { Result } from "effect"
 import fc from "fast-check"
 import { filters } from "liquidjs"
 import { costs } from "../../../src/domain/evaluation/JmespathFunctions.ts"

@@ -171,8 +171,8 @@ describe("a template in Liquid", () => {
       const template = "{% for a in list %}{% for b in list %}{% endfor %}{% endfor %}done"
       const render = (id: WebhookId, length: number) =>
         Effect.result(renderer.render(template, { list: Array(length).fill(0) }, { ...liquid, id }))
-      expect(yield* render(first, 50_000)).toMatchObject({ left: { _tag: "TemplateFailed" } })
-      expect(yield* render(second, 300)).toMatchObject({ right: { prompt: "done" } })
+      expect(yield* render(first, 50_000)).toMatchObject({ failure: { _tag: "TemplateFailed" } })
+      expect(yield* render(second, 300)).toMatchObject({ success: { prompt: "done" } })
     }).pipe(Effect.provide(layer))
   )
 
