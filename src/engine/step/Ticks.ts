@@ -199,8 +199,8 @@ export class Ticks extends Context.Service<
         const { admitted_at, run_id, sent_at, stop_at, team } = run
         if (run.over_http) return lookOverHttp(run, now)
         const age = now - DateTime.toEpochMillis(sent_at ?? admitted_at!)
-        // What the broker of a process before had is lost with it.
-        const isLost = !bus.durable && since === undefined && DateTime.toEpochMillis(admitted_at!) <= begunAt
+        // What the broker of a process before had is lost with it. A run of this millisecond may be our own.
+        const isLost = !bus.durable && since === undefined && DateTime.toEpochMillis(admitted_at!) < begunAt
         if (stop_at !== undefined) {
           if (isLost) return steps.release([run_id])
           return DateTime.toEpochMillis(stop_at) <= now ? sender.stop(run) : Effect.void

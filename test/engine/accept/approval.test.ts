@@ -81,8 +81,8 @@ describe("a webhook whose runs need approval", () => {
         concurrency: "unbounded"
       })
       const { decided_by, status } = yield* runOf(id)
-      expect(all.map(({ _tag }) => _tag).sort()).toEqual(["Left", "Left", "Left", "Right"])
-      expect(all[Number(decided_by)]!._tag).toBe("Right")
+      expect(all.map(({ _tag }) => _tag).sort()).toEqual(["Failure", "Failure", "Failure", "Success"])
+      expect(all[Number(decided_by)]!._tag).toBe("Success")
       expect(status).toBe(decisions[Number(decided_by)] === "deny" ? "cancelled" : "queued")
     }).pipe(Effect.provide(engineInMemory()))
   )

@@ -137,6 +137,7 @@ it.effect("keeps a slot for a team no longer than the broker may take to say whe
     answer = unreachable
     yield* advance("2 seconds")
     expect(yield* turns(3)).toBe("a b b")
+    yield* advance("10 millis")
     answer = undefined
     yield* teams[0]!.submit(8)
     answer = Effect.never

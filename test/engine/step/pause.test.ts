@@ -142,6 +142,7 @@ it.effect("a server that takes over sends nothing of a paused team, and what is 
       yield* pause(team)
       return id
     }).pipe(Effect.provide(context))
+    yield* anotherSecond
     yield* Scope.close(first, Exit.void)
 
     yield* Effect.gen(function* () {
