@@ -446,7 +446,7 @@ describe("leaders over HTTP", () => {
         const working = yield* Effect.forkChild(work(leader, run_id))
         yield* secondsUntil(isDone(working))
         expect(yield* Fiber.join(working)).toEqual({ cancelled: false })
-        yield* seconds(6)
+        yield* seconds(5)
         expect(yield* onBus.idle).toBe(true)
       }).pipe(Effect.provide(engine()))
     }).pipe(Effect.provide(ports))

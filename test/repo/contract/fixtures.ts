@@ -112,7 +112,7 @@ export const acceptAll = (runs: ReadonlyArray<NewRun>, options: Partial<AcceptOp
   Effect.map(step({ accepts: runs }, { limits: noSlots, ...options }), ({ accepted }) => accepted)
 
 export const acceptOne = (run: NewRun, options: Partial<AcceptOptions> = {}) =>
-  Effect.flatMap(acceptAll([run], options), ([answer]) => answer!)
+  Effect.flatMap(acceptAll([run], options), ([answer]) => Effect.fromResult(answer!))
 
 /** Admits the next runs of these teams at `ms`. Returns them. */
 export const admitNext = (teams: ReadonlyArray<TeamName> = [ops], options: Partial<StepOptions> = {}, ms = 0) =>
