@@ -47,12 +47,12 @@ describe("the database's clock", () => {
       own.set(hour)
       const database = yield* Layer.build(slowDatabase)
       const building = yield* Layer.build(Layer.provide(DatabaseClock.layer, Layer.succeedContext(database))).pipe(
-        Effect.flatMap((built) => Effect.map(Clock.Clock, (clock) => ({ clock, built }))),
         Effect.provideService(Clock.Clock, own.clock),
         Effect.forkChild
       )
       yield* TestClock.adjust("2 seconds")
-      const { built, clock } = yield* Fiber.join(building)
+      const built = yield* Fiber.join(building)
+      const clock = Context.get(built, Clock.Clock)
       const { millis } = Context.get(built, DatabaseClock.ClockOffset)
       const wrongBy = Effect.map(Clock.currentTimeMillis, (now) => clock.currentTimeMillisUnsafe() - now)
       expect(yield* wrongBy).toBe(1_000)
@@ -149,11 +149,11 @@ describe("a database's clock that is set while the server runs", () => {
   )
 })
 
-/** One more engine on these ports, whose clock may be wrong; what it runs on ends with the scope. */
+/** One more engine on these ports, whose clock may be wrong and is not the test's; what it runs on ends with the scope. */
 const engineOn = (context: Context.Context<Layer.Success<typeof ports>>, clock: Clock.Clock) =>
   Layer.build(
     engine().pipe(Layer.provideMerge(DatabaseClock.layer), Layer.provideMerge(Layer.succeedContext(context)))
-  ).pipe(Effect.provideService(Clock.Clock, clock))
+  ).pipe(Effect.map(Context.omit(Clock.Clock)), Effect.provideService(Clock.Clock, clock))
 
 describe("two servers on one database", () => {
   for (const [how, before, during] of [
