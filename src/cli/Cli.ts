@@ -84,7 +84,8 @@ const presenter: CliOutput.Presenter = {
 
 const faultOf = (error: CliError.CliError): string => {
   const suggestions = "suggestions" in error ? error.suggestions.join(" or ") : ""
-  return error.message.split("\n")[0] + (suggestions === "" ? "" : `; did you mean ${suggestions}?`)
+  const [text = ""] = error.message.split("\n")
+  return text.replace(/ in command .*/, "") + (suggestions === "" ? "" : `; did you mean ${suggestions}?`)
 }
 
 /** Help that was asked for is no failure. */
@@ -93,12 +94,32 @@ const failureOf = (error: CliError.CliError): Effect.Effect<void, Failure> => {
   return errors.length === 0 ? Effect.void : Effect.fail(wrongUsage(errors.map(faultOf)))
 }
 
-/** The names of the command that the words begin with. */
-const pathOf = (command: Command.Command.Any, [word, ...words]: ReadonlyArray<string>): ReadonlyArray<string> => {
-  if (word === undefined) return [command.name]
-  const below = command.subcommands.flatMap(({ commands }): ReadonlyArray<Command.Command.Any> => commands)
-  const named = below.find(({ name }) => name === word)
-  return named === undefined ? pathOf(command, words) : [command.name, ...pathOf(named, words)]
+/** The command that the words name, with the names of all above it. */
+const namedBy = (
+  command: Completions.CommandDescriptor,
+  [word, ...words]: ReadonlyArray<string>
+): Completions.CommandDescriptor => {
+  const below = command.subcommands.find(({ name }) => name === word)
+  if (below === undefined) return word === undefined ? command : namedBy(command, words)
+  return namedBy({ ...below, name: `${command.name} ${below.name}` }, words)
+}
+
+/**
+ * A text may begin like a flag, such as `- a list`: a flag's value is joined to it unless it names a flag itself, and an
+ * argument with white space goes behind `--`.
+ */
+const withTexts = (words: ReadonlyArray<string>, { flags }: Completions.CommandDescriptor): ReadonlyArray<string> => {
+  const end = words.includes("--") ? words.indexOf("--") : words.length
+  const named = (word: string) =>
+    flags.find(({ aliases, name }) => [`--${name}`, ...aliases.map((alias) => `-${alias}`)].includes(word))
+  const [before, texts]: [Array<string>, Array<string>] = [[], []]
+  for (const word of words.slice(0, end)) {
+    const last = before.at(-1) ?? ""
+    const isText = word.startsWith("-") && named(word.split("=")[0]!) === undefined
+    if (isText && (named(last)?.type._tag ?? "Boolean") !== "Boolean") before.push(`${before.pop()}=${word}`)
+    else (isText && /\s/.test(word) ? texts : before).push(word)
+  }
+  return texts.length === 0 ? [...before, ...words.slice(end)] : [...before, "--", ...texts, ...words.slice(end + 1)]
 }
 
 /**
@@ -111,13 +132,14 @@ export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, ve
   const asked = words[at] === "help" ? [...words.toSpliced(at, 1), "--help"] : words
   const before = words.slice(0, words.includes("--") ? words.indexOf("--") : undefined)
   const root = program(local, version)
+  const command = namedBy(Completions.fromCommand(root), before)
   const report = (failure: Failure) => {
     const text = before.includes("--json")
       ? JSON.stringify(toJson(failure), null, 2)
-      : describe(failure, pathOf(root, before).join(" "))
+      : describe(failure, command.name)
     return Effect.as(printError(text), failure.exit)
   }
-  return yield* Command.runWith(root, { version })(asked).pipe(
+  return yield* Command.runWith(root, { version })(withTexts(asked, command)).pipe(
     Effect.catchIf(CliError.isCliError, failureOf),
     Effect.as(0),
     Effect.catchTag("CliFailure", report),

@@ -43,7 +43,7 @@ export interface Rule {
   readonly isEither?: boolean
   /** The field's JSON, `undefined` without it, or the fault, with the flag. Other faults are those of the schema. */
   readonly read: (given: Given) => Effect.Effect<unknown, string, FileSystem.FileSystem>
-  /** As in `must be a number of seconds`, in place of the schema's own text. */
+  /** As in `must be a number of seconds`, in place of the schema's own text. It may begin with flags. */
   readonly accepts?: string
   /** The flag for a part of the value. */
   readonly labelOf?: (path: ReadonlyArray<string>) => string | undefined
@@ -59,7 +59,8 @@ export interface Rule {
 /** `false`: it is no input. */
 export type Rules = Readonly<Record<string, ((field: Field, endpoint: Endpoint) => Rule) | false>>
 
-const one = (name: string, word: Word): Param.Single<"flag", string> =>
+/** A flag whose value is a text. */
+export const one = (name: string, word: Word): Param.Single<"flag", string> =>
   Param.makeSingle({
     kind: "flag",
     name,
@@ -258,7 +259,8 @@ export const inputOf = <N extends EndpointName>(
     const [field = "", ...rest] = path
     const rule = find(field)
     if (detail === "is required" && rule && rest.length === 0) return `missing option ${need(rule)}`
-    return `${labelOf(field, rest)} ${rule?.accepts ?? detail}`.trim()
+    const says = rule?.accepts ?? detail
+    return says.startsWith("--") ? says : `${labelOf(field, rest)} ${says}`
   }
   const decode = (raw: Raw) => {
     const parts = endpoint.schemas.map(
@@ -284,9 +286,18 @@ export const inputOf = <N extends EndpointName>(
       const faults: Array<string> = []
       const wrong = new Set<string>()
       const raw: Record<Place, Record<string, unknown>> = { params: {}, query: {}, payload: {}, headers: {} }
+      const areApart = (names: ReadonlyArray<string>): boolean => {
+        const both = names.filter((name) => given(name).length > 0)
+        if (both.length > 1) faults.push(`use either ${both.map((name) => `--${name}`).join(" or ")}, not both`)
+        return both.length <= 1
+      }
       for (const { name, place, rule } of ordered) {
         for (const [flag, { kind, repeats }] of Object.entries(rule.flags)) {
           if (!repeats && kind !== "switch" && given(flag).length > 1) faults.push(`--${flag} may be given only once`)
+        }
+        if (rule.isEither && !areApart(Object.keys(rule.flags))) {
+          wrong.add(name)
+          continue
         }
         const value = yield* Effect.result(rule.read(given))
         const isMissing = rule.isArgument === "required" && Result.isSuccess(value) && value.success === undefined
@@ -296,11 +307,7 @@ export const inputOf = <N extends EndpointName>(
           faults.push(Result.isFailure(value) ? value.failure : `missing argument ${labelOf(name, [])}`)
         }
       }
-      const either = inputs.flatMap(({ rule }) => (rule.isEither ? [Object.keys(rule.flags)] : []))
-      for (const names of [...either, ...apart]) {
-        const both = names.filter((name) => given(name).length > 0)
-        if (both.length > 1) faults.push(`use either ${both.map((name) => `--${name}`).join(" or ")}, not both`)
-      }
+      apart.forEach(areApart)
       const prepared = yield* prepare(merged(raw, set))
       const isReference = (field: string) => find(field)?.find !== undefined
       const checked = decode(prepared)

@@ -5,7 +5,7 @@ import * as Json from "../domain/Json.ts"
 import type { Variables } from "../domain/run/Run.ts"
 import { teamNameAccepts, teamNamePattern } from "../domain/TeamName.ts"
 import { presetNames } from "../domain/verification/Presets.ts"
-import { accepts, valueOf, type WebhookSetting } from "../domain/webhook/WebhookSettingKinds.ts"
+import { accepts, isAccepted, type Value, valueOf, type WebhookSetting } from "../domain/webhook/WebhookSettingKinds.ts"
 import { webhookSettings } from "../domain/webhook/WebhookSettings.ts"
 import type { Field } from "./Endpoint.ts"
 import { readText, withoutLastBreak } from "./Files.ts"
@@ -23,15 +23,17 @@ const object =
     missing
   })
 
-const matching = (rule: Rule, pattern: RegExp, says: string): Rule => ({
+const refined = (rule: Rule, isRight: (value: unknown) => boolean, says: string): Rule => ({
   ...rule,
   read: (given) =>
     Effect.filterOrFail(
       rule.read(given),
-      (text) => text === undefined || pattern.test(String(text)),
-      () => `<${Object.keys(rule.flags)[0]}> ${says}`
+      (value) => value === undefined || isRight(value),
+      () => (rule.isArgument ? `<${Object.keys(rule.flags)[0]}> ${says}` : `--${Object.keys(rule.flags)[0]} ${says}`)
     )
 })
+const matching = (rule: Rule, pattern: RegExp, says: string) =>
+  refined(rule, (text) => pattern.test(String(text)), says)
 
 export const noTeam = (team: string) => `No team is called ${quoted(team)}; see webhook-trigger team list`
 
@@ -173,13 +175,15 @@ export const variables = {
 }
 
 /** `default` gives a setting back to its default. */
-const setting = (setting: WebhookSetting) => (): Rule =>
-  flag(
-    setting.option,
-    { value: setting.value, about: `${setting.help}; \`default\` is ${setting.default}` },
-    ([text]) => (text === "default" ? null : valueOf(setting, text)),
-    { accepts: `${accepts(setting)}, or \`default\``, ...(setting.kind === "webhook" && { find: findWebhook }) }
-  )
+const setting = (setting: WebhookSetting) => (): Rule => {
+  const word = { value: setting.value, about: `${setting.help}; \`default\` is ${setting.default}` }
+  const says = `${accepts(setting)}, or \`default\``
+  const rule = flag(setting.option, word, ([text]) => (text === "default" ? null : valueOf(setting, text)), {
+    accepts: says,
+    ...(setting.kind === "webhook" && { find: findWebhook })
+  })
+  return refined(rule, (value) => value === null || isAccepted(setting, value as Value), says)
+}
 
 const verification = (): Rule => ({
   flags: {
@@ -305,7 +309,7 @@ const fields: Rules = {
       }
     },
     isEither: true,
-    accepts: "must have 1 to 65,536 characters",
+    accepts: "--template and --template-file must have 1 to 65,536 characters",
     read: (given) => Effect.map(fileText(given, "template-file"), (text) => given("template")[0] ?? text)
   }),
   verification,

@@ -111,7 +111,7 @@ export const onWideTerminal = (
 }
 
 /** A question of a command, as it stands on the terminal. */
-const question = /\[y\/N\] $/
+const question = /\[y\/N\]/
 
 /**
  * Runs one command line on a terminal (util-linux's `script`). When it asks, `answer` is typed, or called with the id of

@@ -68,17 +68,6 @@ describe("a table on a terminal", () => {
   )
 })
 
-describe("the help on a terminal", () => {
-  it.live("has the terminal's width", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* Program.onWideTerminal(72, ["run", "list", "--help"], {})
-      expect(stdout).toContain("--status states")
-      const meanings = stdout.split("\r\n").filter((line) => !line.startsWith("  webhook-trigger "))
-      for (const line of meanings) expect(length(line), line).toBeLessThanOrEqual(72)
-    })
-  )
-})
-
 describe("an export into a pipe", () => {
   it.live("ends quietly when the reader has read enough", () =>
     Effect.gen(function* () {

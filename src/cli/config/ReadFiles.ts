@@ -6,16 +6,14 @@ import { Flag } from "effect/cli"
 import type { Fault } from "../../domain/Errors.ts"
 import { type Failure, usage } from "../Failure.ts"
 import { readText } from "../Files.ts"
+import { one } from "../Input.ts"
 import { parse, type Source } from "./YamlFile.ts"
 
-export const files = Flag.Path("file").pipe(
-  Flag.withAlias("f"),
-  Flag.withMetavar("path"),
-  Flag.withDescription(
-    "A YAML file, a folder with .yaml, .yml or .json files, or `-` for standard input; may be repeated"
-  ),
-  Flag.atLeast(1)
-)
+export const files = one("file", {
+  kind: "file",
+  value: "path",
+  about: "A YAML file, a folder with .yaml, .yml or .json files, or `-` for standard input; may be repeated"
+}).pipe(Flag.withAlias("f"), Flag.atLeast(1))
 
 const isYaml = (name: string): boolean => /\.(ya?ml|json)$/.test(name)
 

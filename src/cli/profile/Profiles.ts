@@ -6,6 +6,7 @@ import { connectionTo, flags, parseKey, urlOf } from "../Call.ts"
 import { ask, group, local } from "../Command.ts"
 import { usage } from "../Failure.ts"
 import { readText } from "../Files.ts"
+import { one } from "../Input.ts"
 import { print, printJson, table, yesNo } from "../Output.ts"
 import { read, write } from "./ProfileFile.ts"
 
@@ -20,11 +21,11 @@ const accessText = ({ expires_at, key_name, role, teams }: Access): string =>
 const profile = (about: string) =>
   Flag.String("profile").pipe(Flag.withMetavar("name"), Flag.withDescription(about), Flag.optional)
 
-const keyFile = Flag.Path("key-file").pipe(
-  Flag.withMetavar("file"),
-  Flag.withDescription("A file with the key; `-` reads it from standard input. Default: ask on the terminal"),
-  Flag.optional
-)
+const keyFile = one("key-file", {
+  kind: "file",
+  value: "file",
+  about: "A file with the key; `-` reads it from standard input. Default: ask on the terminal"
+}).pipe(Flag.optional)
 
 export const login = local(
   "login",

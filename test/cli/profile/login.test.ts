@@ -132,7 +132,7 @@ describe("login", () => {
       )
       expect(piped).toMatchObject({ code: 0, stderr: "" })
 
-      const asks = /Key for \S+: $/
+      const asks = /Key for \S+:/
       const typed = yield* Program.onTerminal(`${ADMIN_API_KEY}\n`, words, { XDG_CONFIG_HOME }, asks)
       expect(typed.stdout).toContain("role admin")
       expect(typed.stdout).not.toContain(ADMIN_API_KEY)
