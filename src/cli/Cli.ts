@@ -134,9 +134,7 @@ export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, ve
   const root = program(local, version)
   const command = namedBy(Completions.fromCommand(root), before)
   const report = (failure: Failure) => {
-    const text = before.includes("--json")
-      ? JSON.stringify(toJson(failure), null, 2)
-      : describe(failure, command.name)
+    const text = before.includes("--json") ? JSON.stringify(toJson(failure), null, 2) : describe(failure, command.name)
     return Effect.as(printError(text), failure.exit)
   }
   return yield* Command.runWith(root, { version })(withTexts(asked, command)).pipe(

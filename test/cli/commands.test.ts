@@ -85,7 +85,10 @@ describe("the command line", () => {
       // The first steps are commands, too.
       const names = commands.map((words) => words.join(" "))
       for (const [, words] of sections.get("EXAMPLES")!.matchAll(/^ {2}([a-z][a-z ]*[a-z])/gm)) {
-        expect(names.some((name) => `${words} `.startsWith(`${name} `)), words).toBe(true)
+        expect(
+          names.some((name) => `${words} `.startsWith(`${name} `)),
+          words
+        ).toBe(true)
       }
 
       for (const words of commands) {

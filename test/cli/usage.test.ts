@@ -28,7 +28,11 @@ describe("the words of a command line", () => {
   it.effect("name options, and all wrong ones are reported, each with the similar one", () =>
     Effect.gen(function* () {
       for (const [words, ...faults] of [
-        [["team", "list", "--jsn", "--frob"], "Unrecognized flag: --jsn; did you mean --json?", "Unrecognized flag: --frob"],
+        [
+          ["team", "list", "--jsn", "--frob"],
+          "Unrecognized flag: --jsn; did you mean --json?",
+          "Unrecognized flag: --frob"
+        ],
         [["run", "show", "--frob"], "Unrecognized flag: --frob"],
         [
           ["webhook", "create", "--nam", "x", "--team", "a", "--templat", "x"],

@@ -2,8 +2,8 @@
 import { createServer } from "node:http"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
 import { Ajv } from "ajv"
+import { Effect } from "effect"
 import { parse } from "yaml"
 import { ADMIN_API_KEY, sharedServer } from "../SharedServer.ts"
 

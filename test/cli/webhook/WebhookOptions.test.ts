@@ -17,7 +17,14 @@ const defaults = each(() => "default")
 
 const time = "2026-01-02T03:04:05.000Z"
 const webhook = {
-  ...{ id: valid(webhookSettings.shares), name: "x", team: "a", prompt_template: "Hello", variables: [], enabled: true },
+  ...{
+    id: valid(webhookSettings.shares),
+    name: "x",
+    team: "a",
+    prompt_template: "Hello",
+    variables: [],
+    enabled: true
+  },
   ...{ version: 1, created_at: time, updated_at: time }
 }
 
