@@ -50,7 +50,7 @@ const startWaiting = (limits: Limits) =>
 const callers = (port: number, count: number) => Effect.replicateEffect(connect(port), count)
 
 describe("the connections of a server that has as many as it can have", () => {
-  it.effect("make way for new ones, the longest idle first, those that have shown a token or a key last", () =>
+  it.live("make way for new ones, the longest idle first, those that have shown a token or a key last", () =>
     Effect.gen(function* () {
       const { port } = yield* start({ limits: { connections: 4, connectionsPerAddress: 4 } })
       const [keyed, tokened, first, second, third] = yield* callers(port, 5)
@@ -99,7 +99,7 @@ describe("the connections of a server that has as many as it can have", () => {
 })
 
 describe("the connections of one address", () => {
-  it.effect("are limited: the one used longest ago makes way", () =>
+  it.live("are limited: the one used longest ago makes way", () =>
     Effect.gen(function* () {
       const { port } = yield* start({ limits: { connections: 10, connectionsPerAddress: 2 } })
       const [first, second, third] = yield* callers(port, 3)
@@ -112,7 +112,7 @@ describe("the connections of one address", () => {
     })
   )
 
-  it.effect("are not, if it is a trusted proxy", () =>
+  it.live("are not, if it is a trusted proxy", () =>
     Effect.gen(function* () {
       const limits = { connections: 10, connectionsPerAddress: 2 }
       const { port } = yield* start({ limits, trustedProxies: ["127.0.0.1"] })
@@ -124,7 +124,7 @@ describe("the connections of one address", () => {
   )
 })
 
-it.effect(
+it.live(
   "a connection without credentials is closed soon when it is idle, not while a pipelined request is open",
   () =>
     Effect.gen(function* () {
