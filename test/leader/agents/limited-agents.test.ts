@@ -25,7 +25,13 @@ const claudeResult = (result: string, more: object = { is_error: true, api_error
   ...{ type: "result", subtype: "success", session_id, result, num_turns: 1, total_cost_usd: 0 },
   ...more
 })
-const hitLimit = "You've hit your limit · resets 2pm (Asia/Shanghai)"
+
+/** An hour that is not one of a little while ago, which would say nothing of the limit's end. */
+const later = new Date(Date.now() + 3 * 3_600_000).toLocaleTimeString("en-US", {
+  hour: "numeric",
+  timeZone: "Asia/Shanghai"
+})
+const hitLimit = `You've hit your limit · resets ${later.replace(/\s/, "").toLowerCase()} (Asia/Shanghai)`
 
 /** Each with what the limit says of its end: a time, that there is one, or none. */
 const limits: Readonly<
