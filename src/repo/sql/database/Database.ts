@@ -2,6 +2,9 @@ import { Cause, type Context, Effect, Exit } from "effect"
 import { SqlError } from "effect/sql"
 import { Unavailable } from "../../../domain/Errors.ts"
 
+/** `on` for a replica, and for a former primary to which a failover has left connections. */
+export const readOnly = "current_setting('transaction_read_only')"
+
 /** Maximum duration of an operation, whatever the database's state, in milliseconds. */
 const limit = 10_000
 

@@ -3,7 +3,7 @@
  * bounded time, and a pool of them.
  */
 import type { Duplex } from "node:stream"
-import { Clock, Context, Effect, type Exit, Pool, Result, type Scope, Stream } from "effect"
+import { Clock, Effect, type Exit, Pool, Result, type Scope, Stream } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { makeCompiler } from "@effect/sql-pg/PgClient"
@@ -11,15 +11,7 @@ import * as PgConnection from "@effect/sql-pg/PgConnection"
 import * as PgTypes from "@effect/sql-pg/PgTypes"
 import * as Json from "../../../domain/Json.ts"
 import { pause } from "../../../runtime/Pause.ts"
-import { causeOf, codeOf, sqlErrorOf } from "./Database.ts"
-
-/**
- * The client for steps, if they have connections of their own: the plans of a step take half of a connection's memory, so few
- * should have them. Absent: that of all statements.
- */
-export class StepClient extends Context.Reference("webhook-trigger/StepClient", {
-  defaultValue: (): SqlClient.SqlClient | undefined => undefined
-}) {}
+import { causeOf, codeOf, readOnly, sqlErrorOf } from "./Database.ts"
 
 /**
  * Plans are kept, and a table that was small when a statement was planned grows, so sequential scans are off. Compiling
@@ -82,7 +74,10 @@ export class Session implements SqlConnection.Connection {
     this.socket.destroy(new Error("the database does not answer"))
   }
 
-  private watch<A>(sql: string, statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> {
+  private watch<A, R>(
+    sql: string,
+    statement: Effect.Effect<A, SqlError.SqlError, R>
+  ): Effect.Effect<A, SqlError.SqlError, R> {
     const { ended, silence } = this.options
     const settle = (exit: Exit.Exit<A, SqlError.SqlError>): undefined => {
       const error = exit._tag === "Failure" ? sqlErrorOf(exit.cause) : undefined
@@ -120,6 +115,10 @@ export class Session implements SqlConnection.Connection {
   executeValuesUnprepared(sql: string, params: ReadonlyArray<unknown>) {
     return this.watch(sql, this.connection.queryValues(sql, params, false))
   }
+  /** The notifications of a channel, until the scope closes. The queue fails when the connection breaks. */
+  listen(channel: string) {
+    return this.watch("listen", this.connection.listen(channel))
+  }
   executeStream(sql: string, params: ReadonlyArray<unknown>, transform?: Transform) {
     return Stream.fromIterableEffect(this.execute(sql, params, transform))
   }
@@ -148,6 +147,9 @@ export const openSession = (options: SessionOptions): Effect.Effect<Session, Sql
     return session
   }).pipe(Effect.provideService(Clock.Clock, Clock.Clock.defaultValue()))
 
+export const isReadOnly = (session: Session): Effect.Effect<boolean, SqlError.SqlError> =>
+  Effect.map(session.executeValuesUnprepared(`select ${readOnly}`, []), ([row]) => row?.[0] === "on")
+
 /** The code of a server that does not write. */
 const readOnlyTransaction = "25006"
 
@@ -155,6 +157,7 @@ const readOnlyTransaction = "25006"
 const replaceEvery = 1_000
 
 export interface PoolOptions extends SessionOptions {
+  /** Maximum number of sessions. */
   readonly max: number
 }
 
@@ -164,7 +167,7 @@ export type SessionPool = Pool.Pool<Session, SqlError.SqlError>
  * Sessions, opened when needed. After a failover, some may still lead to the former primary: once it has refused to write,
  * none from before is used again.
  */
-export const makePool = (options: PoolOptions): Effect.Effect<SessionPool, never, Scope.Scope> =>
+const makePool = (options: PoolOptions): Effect.Effect<SessionPool, never, Scope.Scope> =>
   Effect.gen(function* () {
     let replacedAt = Number.NEGATIVE_INFINITY
     const retire = (session: Session): void => {
@@ -194,8 +197,14 @@ export const makePool = (options: PoolOptions): Effect.Effect<SessionPool, never
     return pool
   })
 
+export interface Client {
+  readonly sql: SqlClient.SqlClient
+  readonly pool: SessionPool
+}
+
 /** `system`: the database's name in traces. */
-export const makeClient = (pool: SessionPool, options: PoolOptions, system: string): Effect.Effect<SqlClient.SqlClient> => {
+export const makeClient = Effect.fnUntraced(function* (options: PoolOptions, system: string) {
+  const pool = yield* makePool(options)
   const { state } = pool
   const tooLate = Effect.andThen(pause(connectTimeout), Effect.fail(notConnected(new Error("no connection is free"))))
   const awaited = (options.silence === undefined ? Pool.get(pool) : Effect.raceFirst(Pool.get(pool), tooLate)).pipe(
@@ -205,7 +214,7 @@ export const makeClient = (pool: SessionPool, options: PoolOptions, system: stri
   )
   const isFree = () => state.waiters.size === 0 && state.availableHead?.exit._tag === "Success"
   const acquirer = Effect.suspend(() => (isFree() ? Pool.get(pool) : awaited))
-  return SqlClient.make({
+  const sql = yield* SqlClient.make({
     acquirer,
     transactionAcquirer: acquirer,
     borrower: (use) =>
@@ -214,5 +223,6 @@ export const makeClient = (pool: SessionPool, options: PoolOptions, system: stri
     prepareTransactionControls: true,
     driver: "webhook-trigger",
     spanAttributes: [["db.system.name", system]]
-  }).pipe(Effect.provide(Reactivity.layer))
-}
+  })
+  return { sql, pool } satisfies Client
+}, Effect.provide(Reactivity.layer))

@@ -6,7 +6,6 @@ import { gunzipSync } from "node:zlib"
 import type { PGlite, PGliteOptions } from "@electric-sql/pglite"
 import { Effect, type Scope } from "effect"
 import { parseTar } from "nanotar"
-import * as Json from "../../../domain/Json.ts"
 import { type DataFolderUnusable, workOn } from "./DataFolder.ts"
 
 /** The empty database made by the build, relative to the built program, to the library and to the sources. */
@@ -14,16 +13,9 @@ const snapshot = ["../", "../../../../dist/"]
   .map((path) => fileURLToPath(new URL(`${path}database/new.tar.gz`, import.meta.url)))
   .find(existsSync)
 
-/** PostgreSQL's number of the type `json`: numbers of callers stay as they were written. */
-const json = 114
-/** That of `bytea`, whose bytes PGlite itself would parse one by one. */
-const bytea = 17
-
-const parsers = { [json]: Json.parse, [bytea]: (text: string) => Buffer.from(text.slice(2), "hex") }
-
 /** Loaded here, since a server on PostgreSQL does not need it. */
 const start = async (options: PGliteOptions): Promise<PGlite> =>
-  (await import("@electric-sql/pglite")).PGlite.create({ ...options, parsers })
+  (await import("@electric-sql/pglite")).PGlite.create(options)
 
 /** A new database in memory. Without the build's, PGlite creates one, which takes seconds and twice the memory. */
 const create = async (): Promise<PGlite> =>

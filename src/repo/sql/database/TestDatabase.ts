@@ -7,8 +7,9 @@ import { type Clock, Context, Effect, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { PGlite } from "@electric-sql/pglite"
 import type { Notifications } from "./Notifications.ts"
-import { connect, type Use } from "./PgliteClient.ts"
+import { connect } from "./PgliteClient.ts"
 import { open } from "./PgliteDatabase.ts"
+import type { PgliteSocket } from "./PgliteSocket.ts"
 
 /** `TestClock` moves the database's clock: PostgreSQL searches this schema's functions before its own. */
 const clockFunctions = `
@@ -53,16 +54,8 @@ export const makeRestore = `
       'create function testing.restore() returns void language plpgsql as $$ begin %s %s end $$', deletes, inserts);
   end $do$`
 
-/** Uses of all databases that have begun and not ended. */
-let uses = 0
-const counted: Use = (taken) =>
-  Effect.andThen(
-    Effect.acquireRelease(
-      Effect.sync(() => uses++),
-      () => Effect.sync(() => uses--)
-    ),
-    taken
-  )
+/** The sessions of all databases. */
+const sockets: Array<PgliteSocket> = []
 
 interface TestDatabase {
   readonly services: Context.Context<SqlClient.SqlClient | Notifications>
@@ -70,17 +63,16 @@ interface TestDatabase {
   clock: Clock.Clock
 }
 
-/** Sets the database's clock before a use, if the test has a `TestClock`. Otherwise, it is the system's. */
-const timed = (db: PGlite, clockOf: () => Clock.Clock): Use => {
+/** Sets the database's clock, if the test has a `TestClock`. Otherwise, it is the system's. */
+const setClock = (db: PGlite, clockOf: () => Clock.Clock) => {
   let time: number | undefined
-  return (taken) =>
-    Effect.tap(taken, () => {
-      const clock = clockOf()
-      const given = "adjust" in clock ? clock.currentTimeMillisUnsafe() : undefined
-      if (given === time) return Effect.void
-      time = given
-      return Effect.promise(() => db.query("select set_config('testing.time', $1, false)", [`${given ?? ""}`]))
-    })
+  return () => {
+    const clock = clockOf()
+    const given = "adjust" in clock ? clock.currentTimeMillisUnsafe() : undefined
+    if (given === time) return undefined
+    time = given
+    return db.query("select set_config('testing.time', $1, false)", [`${given ?? ""}`])
+  }
 }
 
 /** It stays open for as long as the process. */
@@ -89,8 +81,8 @@ const create = (clock: Clock.Clock): Effect.Effect<TestDatabase> =>
     const db = yield* Effect.orDie(open(undefined))
     yield* Effect.promise(() => db.exec(clockFunctions))
     const current = { clock }
-    const set = timed(db, () => current.clock)
-    const services = yield* connect(db, (taken) => counted(set(taken)))
+    const { services, socket } = yield* connect(db, { before: setClock(db, () => current.clock) })
+    sockets.push(socket)
     yield* Effect.promise(() => db.exec(makeRestore))
     return Object.assign(current, { services })
   }).pipe(Scope.provide(Effect.runSync(Scope.make())))
@@ -116,5 +108,5 @@ const turns = 10
 
 /** Waits until no statement runs, and none follows. */
 export const settled: Effect.Effect<void> = Effect.promise(async () => {
-  for (let quiet = 0; quiet < turns; quiet = uses === 0 ? quiet + 1 : 0) await setImmediate()
+  for (let quiet = 0; quiet < turns; quiet = sockets.every(({ isIdle }) => isIdle) ? quiet + 1 : 0) await setImmediate()
 })

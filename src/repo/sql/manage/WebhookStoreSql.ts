@@ -205,7 +205,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         if (opened_by === null) continue
         const webhook = fromRow<WebhookRow>({ ...row, token_hash: opened_by }, rowFields)
         const shared_by = sharing.flatMap((other) =>
-          other.shares === webhook.id ? [{ ...other, ...Struct.pick(webhook, "verification") }] : []
+          other.shares === webhook.id ? [{ ...other, ...Struct.pick(webhook, ["verification"]) }] : []
         )
         found.set(hex(webhook.token_hash), shared_by.length === 0 ? webhook : { ...webhook, shared_by })
       }
