@@ -28,4 +28,4 @@ export const time = (description: string) =>
   Schema.String.annotate({ format: "date-time", description }).pipe(Schema.decodeTo(Schema.DateTimeUtc, transformation))
 
 /** An optional field, without a key when absent. */
-export const optional = Schema.optionalKey
+export const optional: typeof Schema.optionalKey = Schema.optionalKey

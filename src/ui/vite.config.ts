@@ -16,7 +16,7 @@ const routeTable = (): string => {
       table[group.identifier] = {}
     },
     onEndpoint: ({ group, endpoint }) => {
-      table[group.identifier]![endpoint.name] = [endpoint.method, endpoint.path]
+      table[group.identifier]![endpoint.identifier] = [endpoint.method, endpoint.path]
     }
   })
   return `export default ${JSON.stringify(table)}`

@@ -17,7 +17,7 @@ export const withSqlRepo = <E>(client: Layer.Layer<SqlClient.SqlClient | Notific
   afterAll(() => runtime.dispose())
 
   return (test) =>
-    Effect.flatMap(Effect.orDie(runtime.runtimeEffect), (context) =>
+    Effect.flatMap(Effect.orDie(runtime.contextEffect), (context) =>
       Effect.andThen(Effect.orDie(emptied), test).pipe(Effect.scoped, Effect.provide(context))
     )
 }

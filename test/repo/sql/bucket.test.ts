@@ -17,7 +17,7 @@ import type { Test } from "../contract/RepoContract.ts"
 import { runFiles } from "../contract/run/files.ts"
 import { withSqlRepo } from "./SqlRepo.ts"
 
-class Server extends Context.Service<Server, Effect.Effect.Success<typeof s3Server>>()("test/S3Server") {}
+class Server extends Context.Service<Server, Effect.Success<typeof s3Server>>()("test/S3Server") {}
 
 const bucket = Layer.unwrap(Effect.map(Server, ({ settings }) => S3.layer(settings)))
 const withRepo = withSqlRepo(
@@ -61,14 +61,14 @@ const files = incomingFiles([{ name: "a.bin", bytes }])
 const later = DateTime.makeUnsafe(Date.now() + 3_600_000)
 
 /** As the servers do it. Those that were tried before are due again. */
-const moveAll = (repo: Effect.Effect.Success<typeof Repo>) =>
+const moveAll = (repo: Effect.Success<typeof Repo>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`update webhook_trigger.file_contents set move_at = now()`
     yield* Effect.repeat(repo.moveContents, { while: (moved) => moved > 0 })
   })
 
-const removeAll = (repo: Effect.Effect.Success<typeof Repo>) =>
+const removeAll = (repo: Effect.Success<typeof Repo>) =>
   Effect.repeat(repo.removeContents(later), { while: (removed) => removed > 0 })
 
 const equal = (one: Uint8Array, other: Uint8Array) => Buffer.compare(one, other) === 0

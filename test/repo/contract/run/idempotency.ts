@@ -32,9 +32,7 @@ export const idempotency = (test: Test): void => {
     Effect.gen(function* () {
       const webhook = yield* createWebhook()
       const newRuns = (key: string) => Effect.forEach(count(100), () => keyed(webhook, key))
-      const grouped = yield* Effect.flatten(
-        Effect.map(acceptAll(yield* newRuns("one call")), (answers) => Effect.all(answers))
-      )
+      const grouped = (yield* acceptAll(yield* newRuns("one call"))).map(Result.getOrThrow)
       const single = yield* Effect.forEach(yield* newRuns("many calls"), (run) => acceptOne(run), together)
       const lane = yield* drain()
       expect(lane).toHaveLength(2)

@@ -33,7 +33,7 @@ const nextAttempt = (webhook: Target, replay_of: RunId) => newRun(webhook, { ...
 const due = (ms: number, options: object = {}) =>
   Effect.flatMap(Repo, (repo) => repo.retriesDue(at(ms), { limit: 9, except: [], ...options }))
 
-const refused = (run: Effect.Effect.Success<ReturnType<typeof nextAttempt>>) =>
+const refused = (run: Effect.Success<ReturnType<typeof nextAttempt>>) =>
   Effect.map(Effect.flip(acceptOne(run)), ({ _tag }) => _tag)
 
 export const retries = (test: Test): void => {
