@@ -1,4 +1,18 @@
-import { Cause, Clock, DateTime, Deferred, Duration, Effect, Exit, Layer, Option, Predicate, Schema, type Scope, Struct } from "effect"
+import {
+  Cause,
+  Clock,
+  DateTime,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Layer,
+  Option,
+  Predicate,
+  Schema,
+  type Scope,
+  Struct
+} from "effect"
 import { answerTooLarge, limited } from "../bus/Bodies.ts"
 import { type Delivery, LeaderBus, type Prompt } from "../bus/Bus.ts"
 import { AgentReport, type AgentUsage } from "../domain/run/AgentReport.ts"

@@ -1,6 +1,18 @@
 /** Logging and its settings, for the server and for leaders. `docs/reference/settings.md` explains the settings. */
 import { inspect } from "node:util"
-import { Cause, Effect, type Fiber, FiberSet, Formatter, Layer, Logger, type LogLevel, Record, Redactable, References } from "effect"
+import {
+  Cause,
+  Effect,
+  type Fiber,
+  FiberSet,
+  Formatter,
+  Layer,
+  Logger,
+  type LogLevel,
+  Record,
+  Redactable,
+  References
+} from "effect"
 import { oneOf, type Values, withDefault, wordFor } from "../settings/EnvironmentVariable.ts"
 
 const logLevels = wordFor<LogLevel.LogLevel>({

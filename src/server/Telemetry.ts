@@ -1,7 +1,14 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Clock, Effect, Layer, Option, Redacted, References, Schedule, Tracer } from "effect"
 import { HttpBody, HttpClient } from "effect/http"
-import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpResource, OtlpSerialization, OtlpTracer } from "effect/observability"
+import {
+  OtlpExporter,
+  OtlpLogger,
+  OtlpMetrics,
+  OtlpResource,
+  OtlpSerialization,
+  OtlpTracer
+} from "effect/observability"
 import { v4 } from "uuid"
 import type { Team } from "../domain/Team.ts"
 import { Teams } from "../engine/manage/Teams.ts"
@@ -49,7 +56,12 @@ const sendTeamGauges = (options: {
       const send = Effect.gen(function* () {
         const body = toOtlp(yield* teams.list, options.resource, yield* Clock.currentTimeNanos)
         yield* client.post(options.url, { headers: options.headers, body: HttpBody.jsonUnsafe(body) })
-      }).pipe(Effect.scoped, Effect.timeout(interval), Effect.withTracerEnabled(false), Effect.ignoreCause({ log: "Debug" }))
+      }).pipe(
+        Effect.scoped,
+        Effect.timeout(interval),
+        Effect.withTracerEnabled(false),
+        Effect.ignoreCause({ log: "Debug" })
+      )
       yield* Effect.forkScoped(Effect.repeat(send, Schedule.spaced(interval)))
     })
   )
@@ -91,7 +103,9 @@ export const otlp = (settings: Settings, version: string): Layer.Layer<never> =>
         OtlpMetrics.layer(to("/v1/metrics")),
         Layer.effect(Tracer.Tracer, Effect.map(OtlpTracer.make(to("/v1/traces")), sampling))
       ).pipe(
-        Layer.provide(Layer.mergeAll(OtlpExporter.layerFlusher, OtlpSerialization.layerJson, NodeHttpClient.layerNodeHttp))
+        Layer.provide(
+          Layer.mergeAll(OtlpExporter.layerFlusher, OtlpSerialization.layerJson, NodeHttpClient.layerNodeHttp)
+        )
       )
   })
 

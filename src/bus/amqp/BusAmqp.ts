@@ -153,8 +153,11 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* call("setting the prefetch of files", () => channel.prefetch(filesAtOnce))
         const fork = yield* FiberSet.makeRuntime<never>()
         const store = (pending: PendingReply): Effect.Effect<void> =>
-          handleReplies(handle, [pending], ([again], pause) => Effect.sync(() => storeAfter(pause, again!)), (work) =>
-            Effect.sync(() => fork(work))
+          handleReplies(
+            handle,
+            [pending],
+            ([again], pause) => Effect.sync(() => storeAfter(pause, again!)),
+            (work) => Effect.sync(() => fork(work))
           )
         // Not in the fiber that postpones, which cannot be interrupted: a lost connection would wait for the database.
         const storeAfter = (pause: Duration.Duration, pending: PendingReply) =>
@@ -207,9 +210,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
       offer: (prompt) => Effect.asVoid(publisher.publish(encodeOffer(prompt, teamQueue(prompt.team)))),
       // Returned: no leader of the team listens.
       cancel: (team, run_id) =>
-        Effect.asVoid(
-          Effect.andThen(probe.declareCancelExchange(team), publisher.publish(encodeCancel(team, run_id)))
-        ),
+        Effect.asVoid(Effect.andThen(probe.declareCancelExchange(team), publisher.publish(encodeCancel(team, run_id)))),
       sendFile: (team, run_id, file) =>
         Effect.asVoid(
           Effect.andThen(probe.declareCancelExchange(team), publisher.publish(encodeFile(team, run_id, file)))

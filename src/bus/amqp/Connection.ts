@@ -95,7 +95,12 @@ const dial = (
       },
       (error) => resume(Effect.fail(unavailable(error?.code === "ERR_INVALID_URL" ? "not a URL" : reasonOf(error))))
     )
-  }).pipe(Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail(unavailable("no answer within 5 seconds")) }))
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: connectTimeout,
+      orElse: () => Effect.fail(unavailable("no answer within 5 seconds"))
+    })
+  )
 
 /** Ends within a second, even without a response. */
 const tryToClose = (close: () => Promise<void>): Effect.Effect<void> =>

@@ -198,14 +198,12 @@ const make = (options: LeaderHttpOptions) =>
         )
         let isStopping = false
         const mayFinish = Effect.raceFirst(grace, Effect.exit(Deferred.await(refusal)))
-        yield* Effect.acquireRelease(
-          Effect.forkDetach(Effect.repeat(step, { while: () => !isStopping })),
-          (fiber) =>
-            Effect.suspend(() => {
-              isStopping = true
-              Deferred.doneUnsafe(stopping, Effect.void)
-              return Effect.andThen(finishBefore(mayFinish, fiber), leave)
-            })
+        yield* Effect.acquireRelease(Effect.forkDetach(Effect.repeat(step, { while: () => !isStopping })), (fiber) =>
+          Effect.suspend(() => {
+            isStopping = true
+            Deferred.doneUnsafe(stopping, Effect.void)
+            return Effect.andThen(finishBefore(mayFinish, fiber), leave)
+          })
         )
       })
 

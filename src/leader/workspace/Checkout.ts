@@ -288,6 +288,6 @@ export const push = (
             duration: pushTimeout,
             orElse: () => Effect.fail(new LeaderError({ message: `git push did not end within ${pushTimeout}` }))
           }),
-                Effect.as({ branch }),
+          Effect.as({ branch }),
           Effect.catch(({ message }) => Effect.succeed({ note: `The branch ${branch} was not pushed: ${message}` }))
         )

@@ -98,9 +98,7 @@ const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
     const tools = Tools.inPlace(task.place)
     const own = `in-${task.prompt.run_id}`
     yield* Effect.addFinalizer(() =>
-      tools
-        .run("sh", "-c", clean, "sh", own)
-        .pipe(Effect.timeoutOption(cleanTimeout), Effect.ignore)
+      tools.run("sh", "-c", clean, "sh", own).pipe(Effect.timeoutOption(cleanTimeout), Effect.ignore)
     )
     const to = yield* tools.run("sh", "-c", copy, "sh", own, join(staged, "in"))
     return withText(task, "Files that came with this message:", files, `${to}/`)

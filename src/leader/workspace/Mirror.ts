@@ -114,9 +114,7 @@ const at = (tools: Tools.Tools, mirror: string, url: string) => {
         if (sha !== undefined) yield* git("-c", `alias.files=${readFiles}`, "files", sha)
         yield* git("fsck", "--connectivity-only", "--no-dangling", "--no-progress")
         return undefined
-      }).pipe(
-        Effect.catch((failure) => Effect.succeed(isOfSystem(failure) ? undefined : complaintIn(failure.message)))
-      )
+      }).pipe(Effect.catch((failure) => Effect.succeed(isOfSystem(failure) ? undefined : complaintIn(failure.message))))
   }
 }
 

@@ -76,7 +76,8 @@ export const recordset = (
 }
 
 /** A list of columns or of values, as in SQL. */
-export const list = (parts: Iterable<string>): Statement.Fragment => Statement.fragment([Statement.literal([...parts].join(", "))])
+export const list = (parts: Iterable<string>): Statement.Fragment =>
+  Statement.fragment([Statement.literal([...parts].join(", "))])
 
 /**
  * IDs as one value: `where id = any(${uuids(sql, ids)})`. For an array, PostgreSQL uses the index of the IDs. For a

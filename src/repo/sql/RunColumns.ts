@@ -78,33 +78,37 @@ export const live = oneOfStatuses(allStatuses.filter((status) => !isFinal(status
 export const isWaiting = Statement.fragment([Statement.literal("(status = 'queued' and admitted_at is null)")])
 
 /** A run `r` waits in its lane, which is ordered by `place`. A run whose window is open has no place yet. */
-export const inLane = Statement.fragment(
-  [Statement.literal("(r.status = 'queued' and r.admitted_at is null and r.place is not null)")]
-)
+export const inLane = Statement.fragment([
+  Statement.literal("(r.status = 'queued' and r.admitted_at is null and r.place is not null)")
+])
 
 /** The team `t` may get prompts: it is not paused, and does not rest. As in `headOf` of the function `admit`. */
 export const mayWork = Statement.fragment([Statement.literal("(t.paused_at is null and t.resting_until is null)")])
 
 /** A run `r` asks for its approval. The end of a run clears `approval_until`. */
-export const isAwaitingApproval = Statement.fragment(
-  [Statement.literal("(r.approval_until is not null and r.collecting_until is null)")]
-)
+export const isAwaitingApproval = Statement.fragment([
+  Statement.literal("(r.approval_until is not null and r.collecting_until is null)")
+])
 
 /** Nobody has replied to the question of a run `r` that asks one, and its conversation has not ended. */
-export const isUnanswered = Statement.fragment([Statement.literal(`(r.thread_id is null or exists (
+export const isUnanswered = Statement.fragment([
+  Statement.literal(`(r.thread_id is null or exists (
   select from webhook_trigger.threads t where t.id = r.thread_id and t.ended_at is null
 ) and not exists (
   select from webhook_trigger.runs later where later.thread_id = r.thread_id and later.seq > r.seq
-))`)])
+))`)
+])
 
 /** As `stopAt`, for a timeout of the run `r` at the time `at` with this start. `greatest` ignores null. */
 export const stopAtOf = (sql: SqlClient.SqlClient, at: Statement.Fragment, started: Statement.Fragment) =>
   sql`greatest(${at}, ${started} + r.max_work_ms * interval '1 millisecond')`
 
 /** What the agent of a run `r` that times out reported last. */
-export const lastStep = Statement.fragment(
-  [Statement.literal(`(select t.steps -> -1 ->> 'title' from webhook_trigger.run_steps t where t.run_id = r.id order by t.position desc limit 1)`)]
-)
+export const lastStep = Statement.fragment([
+  Statement.literal(
+    `(select t.steps -> -1 ->> 'title' from webhook_trigger.run_steps t where t.run_id = r.id order by t.position desc limit 1)`
+  )
+])
 
 /** `status in ${final}`: finished. */
 export const final = oneOfStatuses(finalStatuses)
@@ -122,6 +126,8 @@ export const unreleased = Statement.fragment([Statement.literal("(r.stop_at is n
  * A run `r` is out: admitted and not released. A team has one at most, and holds a slot for it. In this spelling: the unique
  * index of these runs has the same condition.
  */
-export const isOut = Statement.fragment(
-  [Statement.literal(`(r.status in ${"('queued', 'running')"} and r.admitted_at is not null or r.stop_at is not null and r.released_at is null)`)]
-)
+export const isOut = Statement.fragment([
+  Statement.literal(
+    `(r.status in ${"('queued', 'running')"} and r.admitted_at is not null or r.stop_at is not null and r.released_at is null)`
+  )
+])

@@ -55,7 +55,11 @@ const checksOf = (agent: Agent): Effect.Effect<ReadonlyArray<Check>> =>
   Effect.gen(function* () {
     const program = yield* Effect.result(AgentLeader.checkProgram(agent))
     if (Result.isFailure(program)) {
-      return [check("program", "no", program.failure.message), check("signed in", "unknown"), check("answers", "unknown")]
+      return [
+        check("program", "no", program.failure.message),
+        check("signed in", "unknown"),
+        check("answers", "unknown")
+      ]
     }
     const found = check("program", "yes", agent.program ?? "none needed")
     const [took, answered] = yield* Effect.timed(Effect.result(answer(agent)))
@@ -74,7 +78,9 @@ const checksOf = (agent: Agent): Effect.Effect<ReadonlyArray<Check>> =>
 const examineAgent = (name: AgentName, words: ReadonlyArray<string>): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const preset = presets[name]
-    const { agent, workspace } = yield* Effect.mapError(Effect.fromResult(placed(words, preset.agent)), (detail) => usage(detail))
+    const { agent, workspace } = yield* Effect.mapError(Effect.fromResult(placed(words, preset.agent)), (detail) =>
+      usage(detail)
+    )
     const place: Examined = Option.isSome(workspace) ? yield* examineWorkspace(workspace.value) : { checks: [] }
     const checks = yield* checksOf(agent)
     const isReady = checks.every(({ result }) => result === "yes")

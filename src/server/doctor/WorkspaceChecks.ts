@@ -24,9 +24,7 @@ const nearest = (folder: string): string => (existsSync(folder) ? folder : neare
 const copies = ({ lfs, url }: Repository, timeout: Duration.Duration): Effect.Effect<Examined> =>
   Effect.gen(function* () {
     const { git } = Tools.inPlace({})
-    const version = yield* Effect.result(
-      Effect.tap(git(["--version"]), lfs ? git(["lfs", "version"]) : Effect.void)
-    )
+    const version = yield* Effect.result(Effect.tap(git(["--version"]), lfs ? git(["lfs", "version"]) : Effect.void))
     if (Result.isFailure(version)) {
       const what = lfs ? "git and git-lfs" : "git"
       return failedAt(names, 0, oneLine(version.failure.message), `Install ${what} where the leader runs.`)

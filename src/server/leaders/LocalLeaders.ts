@@ -35,7 +35,10 @@ export interface Options {
 export class OptionsUnusable extends Data.TaggedError("OptionsUnusable")<{ readonly message: string }> {}
 
 const agentOf = ({ agent, team }: TeamLeader) =>
-  Effect.mapError(Effect.fromResult(agent), (fault) => new OptionsUnusable({ message: `The leader of the team ${team}: ${fault}` }))
+  Effect.mapError(
+    Effect.fromResult(agent),
+    (fault) => new OptionsUnusable({ message: `The leader of the team ${team}: ${fault}` })
+  )
 
 /** Fails when options are wrong, or a program or the user does not exist, before anything is started. */
 export const check = ({ agents, leaders, leaderUser }: Pick<Options, "agents" | "leaders" | "leaderUser">) =>

@@ -159,13 +159,12 @@ const collect = (url: string, version: string): Effect.Effect<Readonly<Record<st
   Effect.gen(function* () {
     const loaded = yield* Effect.result(Services.settings)
     const examined = Result.isFailure(loaded) ? [] : yield* Services.examine(loaded.success)
-    const doctor =
-      Result.isFailure(loaded)
-        ? `settings are not valid: ${loaded.failure.faults.map(({ name }) => name).join(", ")}`
-        : examined
-            .flatMap(({ checks }) => checks)
-            .map(({ detail = "", result, what }) => `${what}: ${result} ${detail}`.trimEnd())
-            .join("\n")
+    const doctor = Result.isFailure(loaded)
+      ? `settings are not valid: ${loaded.failure.faults.map(({ name }) => name).join(", ")}`
+      : examined
+          .flatMap(({ checks }) => checks)
+          .map(({ detail = "", result, what }) => `${what}: ${result} ${detail}`.trimEnd())
+          .join("\n")
     const databaseUrl = Result.isFailure(loaded) ? Option.none<Redacted.Redacted>() : loaded.success.databaseUrl
     const database = yield* Option.match(databaseUrl, {
       onNone: () => Effect.succeed("The database is embedded: only its server can read it."),

@@ -73,7 +73,9 @@ export const converse = (
           )
         )
         const talk = Effect.catch(conversation(options, connection, task, session), (error) =>
-          connection.isClosed() ? Effect.timeoutOrElse(ending, { duration: crashTimeout, orElse: () => Effect.fail(error) }) : error
+          connection.isClosed()
+            ? Effect.timeoutOrElse(ending, { duration: crashTimeout, orElse: () => Effect.fail(error) })
+            : error
         )
         return Effect.raceFirst(Effect.raceFirst(talk, atLimit), ending)
       },

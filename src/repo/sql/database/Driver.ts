@@ -3,12 +3,12 @@
  * bounded time, and a pool of them.
  */
 import type { Duplex } from "node:stream"
-import { Clock, Effect, type Exit, Pool, Result, type Scope, Stream } from "effect"
-import * as Reactivity from "effect/reactivity/Reactivity"
-import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { makeCompiler } from "@effect/sql-pg/PgClient"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import * as PgTypes from "@effect/sql-pg/PgTypes"
+import { Clock, Effect, type Exit, Pool, Result, type Scope, Stream } from "effect"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import * as Json from "../../../domain/Json.ts"
 import { pause } from "../../../runtime/Pause.ts"
 import { causeOf, codeOf, readOnly, sqlErrorOf } from "./Database.ts"

@@ -1,6 +1,6 @@
+import type { PGlite } from "@electric-sql/pglite"
 import { Context, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import type { PGlite } from "@electric-sql/pglite"
 import { type DataFolderInUse, type DataFolderUnusable, hold } from "./DataFolder.ts"
 import { makeClient, planSettings } from "./Driver.ts"
 import { migrate } from "./Migrations.ts"

@@ -55,13 +55,19 @@ export const sessionOf = (url: Redacted.Redacted): SessionOptions & { readonly s
   // What remains is for the driver.
   for (const name of ["sslmode", "connect_timeout"]) parameters.delete(name)
 
-  const host = parameters.get("host") ?? (decodeURIComponent(address.hostname).replace(/^\[(.*)\]$/, "$1") || "localhost")
+  const host =
+    parameters.get("host") ?? (decodeURIComponent(address.hostname).replace(/^\[(.*)\]$/, "$1") || "localhost")
   const port = Number(parameters.get("port") ?? (address.port || 5432))
   const place = host.startsWith("/")
     ? { path: `${host}/.s.PGSQL.${port}` }
     : { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 10_000 }
   const servername = Net.isIP(host) === 0 ? { servername: host } : {}
-  const tls = { ...place, ...servername, ...(typeof encryption === "object" && encryption), ALPNProtocols: ["postgresql"] }
+  const tls = {
+    ...place,
+    ...servername,
+    ...(typeof encryption === "object" && encryption),
+    ALPNProtocols: ["postgresql"]
+  }
   return {
     config: {
       url: Redacted.make(address.href),

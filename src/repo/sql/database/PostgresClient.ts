@@ -46,7 +46,10 @@ const start = (options: SessionOptions): Effect.Effect<void, Unavailable> =>
     }
     const fail = () => unavailable(`The database cannot be used: ${reason}`)
     return Effect.scoped(Effect.flatMap(openSession(options), isReadOnly)).pipe(
-      Effect.filterOrFail((readOnly) => !readOnly, () => refused(new Error("it is read-only"))),
+      Effect.filterOrFail(
+        (readOnly) => !readOnly,
+        () => refused(new Error("it is read-only"))
+      ),
       Effect.tapError(failed),
       Effect.retry({ while: (error) => !isPermanent(causeOf(error)), schedule: Schedule.spaced("1 second") }),
       Effect.timeoutOrElse({ duration: startTimeout, orElse: fail }),

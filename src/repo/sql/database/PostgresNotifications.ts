@@ -16,7 +16,9 @@ const begins = "ListenerBegins"
 /** Milliseconds: a connection that is silent for longer counts as dead. */
 const silence = 3_000
 
-const backoff = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("500 millis")]).pipe(Schedule.jittered)
+const backoff = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("500 millis")]).pipe(
+  Schedule.jittered
+)
 
 /**
  * A permanent session that listens on our channel. It is replaced when its connection breaks, goes
@@ -24,9 +26,7 @@ const backoff = Schedule.min([Schedule.exponential("100 millis"), Schedule.space
  *
  * It is alone if nobody else has the lock, as it sees after each probe, and nobody has begun since then.
  */
-export const listen = (
-  options: SessionOptions
-): Effect.Effect<Notifications["Service"], never, Scope.Scope> =>
+export const listen = (options: SessionOptions): Effect.Effect<Notifications["Service"], never, Scope.Scope> =>
   Effect.gen(function* () {
     const listeners = makeListeners()
     const attempted = yield* Deferred.make<void>()
@@ -53,7 +53,11 @@ export const listen = (
           session.cut()
         })
       )
-      const requireWrites = Effect.filterOrFail(isReadOnly(session), (readOnly) => !readOnly, () => new Error("the database is read-only"))
+      const requireWrites = Effect.filterOrFail(
+        isReadOnly(session),
+        (readOnly) => !readOnly,
+        () => new Error("the database is read-only")
+      )
       const lookForOthers = Effect.gen(function* () {
         yield* hearAll
         const begunBefore = othersBegun

@@ -3,9 +3,9 @@
  * and a test gets one that the tests before have left.
  */
 import { setImmediate } from "node:timers/promises"
+import type { PGlite } from "@electric-sql/pglite"
 import { type Clock, Context, Effect, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import type { PGlite } from "@electric-sql/pglite"
 import type { Notifications } from "./Notifications.ts"
 import { connect } from "./PgliteClient.ts"
 import { open } from "./PgliteDatabase.ts"

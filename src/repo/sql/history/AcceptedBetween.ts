@@ -56,6 +56,8 @@ export const acceptedBetweenInOrder = (
   sql: SqlClient.SqlClient,
   { from, to }: { readonly from?: DateTime.Utc; readonly to?: DateTime.Utc }
 ): ReadonlyArray<Statement.Fragment> => [
-  ...(from === undefined ? [] : [decides(sql, ">=", from), sql`r.id >= ${leastId(from.epochMilliseconds - slack)}::uuid`]),
+  ...(from === undefined
+    ? []
+    : [decides(sql, ">=", from), sql`r.id >= ${leastId(from.epochMilliseconds - slack)}::uuid`]),
   ...(to === undefined ? [] : [decides(sql, "<", to), sql`r.id < ${leastId(to.epochMilliseconds + slack)}::uuid`])
 ]

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { SqlClient, type SqlClient as Client, type Statement } from "effect/sql"
+import { type SqlClient as Client, SqlClient, type Statement } from "effect/sql"
 import type { RunId } from "../../../domain/Id.ts"
 import { leaderWait } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
