@@ -1,8 +1,8 @@
 /** Counts the work of a run instead of its time: the same on every machine. */
 import { createRequire } from "node:module"
 import { Context, Effect, type Fiber, Layer, Metric, Scheduler } from "effect"
-import pg from "pg"
 import { vi } from "vitest"
+import { Session } from "../../src/repo/sql/database/Driver.ts"
 
 /** The counts so far. */
 export interface Counts {
@@ -51,7 +51,7 @@ export class Counters extends Context.Service<Counters, { readonly read: () => C
       const scheduler = new CountingScheduler()
       let fibers = 0
       const countFibers = { recordFiberStart: () => void fibers++, recordFiberEnd: () => {} }
-      const statements = vi.spyOn(pg.Client.prototype, "query")
+      const statements = vi.spyOn(Session.prototype as unknown as { readonly watch: () => void }, "watch")
       const prompts = vi.spyOn(Channel.prototype, "publish")
       const questions = vi.spyOn(Channel.prototype, "checkQueue")
       yield* Effect.addFinalizer(() =>
