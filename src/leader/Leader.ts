@@ -177,5 +177,5 @@ const messageOf = (cause: Cause.Cause<unknown>): string => {
   if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string" && failure.message !== "") {
     return failure.message
   }
-  return Cause.pretty(cause)
+  return Cause.hasInterruptsOnly(cause) ? "All fibers interrupted without errors." : Cause.pretty(cause)
 }

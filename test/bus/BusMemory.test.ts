@@ -13,7 +13,9 @@ const answerOne = Effect.gen(function* () {
   const answered = yield* Deferred.make<void>()
   const scope = yield* Scope.make()
   yield* leaders
-    .lead(team, (delivery) => Effect.andThen(echo(delivery), Deferred.succeed(answered, undefined)))
+    .lead(team, (delivery) => Effect.andThen(echo(delivery), Deferred.succeed(answered, undefined)), {
+      grace: Effect.never
+    })
     .pipe(Scope.provide(scope))
   const prompt = yield* makePrompt()
   yield* bus.publish(prompt)

@@ -39,7 +39,7 @@ describe("the progress of a handler", () => {
           for (let i = 0; i < 100; i++) {
             yield* work.progress({ text: `${i} ` })
             yield* work.progress({ activity: `step ${i}` })
-            yield* Effect.sleep("10 millis")
+            yield* Effect.sleep("9 millis")
           }
           return "done"
         })
@@ -49,9 +49,9 @@ describe("the progress of a handler", () => {
       const reports = sent.filter((it) => typeof it !== "string")
       expect(reports.map(({ activity, seq }) => [seq, activity])).toEqual([
         [0, "step 0"],
-        [1, "step 25"],
-        [2, "step 50"],
-        [3, "step 75"],
+        [1, "step 27"],
+        [2, "step 55"],
+        [3, "step 83"],
         [4, "step 99"]
       ])
       expect(reports.map(({ text }) => text).join("")).toBe(Array.from({ length: 100 }, (_, i) => `${i} `).join(""))

@@ -1,7 +1,7 @@
 /** The paths that the routes take of a host's server, as the guide lists them. */
 import { readFileSync } from "node:fs"
 import { Effect, Layer } from "effect"
-import { HttpRouter } from "effect/http"
+import { HttpRouter, HttpServer } from "effect/http"
 import { describe, expect, it } from "vitest"
 import { UiPath } from "../../src/http/request/UiPath.ts"
 import * as Routes from "../../src/http/serve/Routes.ts"
@@ -32,7 +32,7 @@ const pathsOf = (part: Part, uiPath: Layer.Layer<never> = Layer.empty): Promise<
     )
   )
   return HttpRouter.toHttpEffect(Layer.provide(parts[part] as Layer.Layer<never>, recorded)).pipe(
-    Effect.provide(Layer.merge(services(), uiPath)),
+    Effect.provide(Layer.mergeAll(services(), HttpServer.layerServices, uiPath)),
     Effect.scoped,
     Effect.as(paths),
     Effect.runPromise

@@ -1,7 +1,7 @@
 import { describe } from "@effect/vitest"
-import { Context, DateTime, Deferred, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Deferred, Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
-import { HttpApi } from "effect/http-api"
+import { HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Leading } from "../../../src/api/Leading.ts"
 import { Bus, type Delivery, LeaderBus, type Prompt, type Reply, type ReplyChecks } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
@@ -48,7 +48,7 @@ interface Relayed {
 
 const makeReceived = Effect.gen(function* () {
   const repo = yield* Repo
-  const rows = yield* Effect.context<Effect.Effect.Context<typeof Repo>>()
+  const rows = yield* Effect.context<Effect.Services<typeof Repo>>()
   const inbox = makeInbox()
   const observers: Array<NonNullable<ReplyChecks["progress"]>> = []
   const runs = new Map<RunId, Relayed>()
@@ -150,12 +150,8 @@ const bus = Layer.effect(
   )
 )
 
-const api: HttpApi.HttpApi<"webhook-trigger"> = Object.assign(HttpApi.make("webhook-trigger") as any, {
-  errorSchema: Schema.Never
-})
-
 const server = HttpRouter.serve(
-  HttpRouter.addHttpApi(api.add(Leading)).pipe(
+  HttpApiBuilder.layer(HttpApi.make("webhook-trigger").add(Leading)).pipe(
     Layer.provide(LeadingHandlers.layer),
     Layer.provide(LeaderKeyCheck.layer)
   ),

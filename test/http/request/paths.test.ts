@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import * as Routes from "../../../src/http/serve/Routes.ts"
 import { call, refusal, wire } from "../Client.ts"
-import { adminKey, hello, listening, listeningPort, services, start, startWithWebhook } from "../Server.ts"
+import { adminKey, echo, hello, lead, listening, listeningPort, services, start, startWithWebhook } from "../Server.ts"
 
 const authorization = `Bearer ${adminKey}`
 
@@ -94,6 +94,11 @@ it.live("a host that mounts the routes under a prefix has the same paths below i
     for (const path of ["/hooks/API/webhooks", "/hooks/Metrics", "/hooks/metrics;x"]) {
       expect((yield* http("GET", path, { headers: { authorization } })).status, path).toBe(404)
     }
+    yield* http("POST", "/hooks/api/teams", { body: { team: "api" }, headers: { authorization } })
+    yield* Effect.provide(lead("api", echo), context)
+    const messages = "/hooks/api/teams/api/messages"
+    const sent = yield* http("POST", messages, { body: { message: "hi" }, headers: { authorization } })
+    expect(sent.headers.get("location")).toBe(`/hooks/api/runs/${sent.json.message_id}`)
     expect((yield* http("POST", "/hooks/webhook/trigger/x", { body: hello })).status).toBe(404)
     expect((yield* http("PUT", "/hooks/webhook/trigger/x", { body: hello })).status).toBe(405)
     for (const path of ["/hooks/api/webhooks", "/hooks/metrics"]) {

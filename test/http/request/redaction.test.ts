@@ -149,7 +149,7 @@ const webhook = (port: number) =>
 
 /** All that spans may say, here and in the bus's place in memory. A statement's text has no values. */
 const attributes = [
-  ...["db.system.name", "db.operation.name", "db.query.text"],
+  ...["db.system.name", "effect.sql.method", "db.query.text"],
   ...["http.request.method", "http.route", "http.response.status_code", "run.id"],
   ...["team", "run_id", "replies", "prompts", "runs", "messaging.system"]
 ]
@@ -243,7 +243,7 @@ it.live("a token is in no span of the typed client either", () =>
       const payload = { variables: { text: "x" } }
       yield* client.trigger.trigger({ params: { token }, query: {}, headers: {}, payload })
       yield* client.teams.list()
-      expect(recorded.spans.some(({ kind, name }) => kind === "client" && name === "http.client GET")).toBe(true)
+      expect(recorded.spans.some(({ kind, name }) => kind === "client" && name === "GET")).toBe(true)
       expect(recorded.text()).not.toContain(token)
     }).pipe(Effect.provide(recorded.layer), Effect.provide(FetchHttpClient.layer))
   })

@@ -2,7 +2,6 @@
 import { describe, expect, it, vi } from "@effect/vitest"
 import { Context, DateTime, Deferred, Effect, Fiber, Layer, Option, Redacted, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { Runtime } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { incomingFiles } from "../../../src/domain/run/RunFile.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
@@ -52,7 +51,7 @@ const inBucket = (
 /** The same rows, as a server with other settings has them. */
 const elsewhere = (settings: Option.Option<S3.S3Settings>) =>
   Effect.flatMap(
-    Layer.build(Layer.provide(RepoSql.layer, Layer.succeed(FileBucket, Option.map(settings, S3.make)))),
+    Layer.build(Layer.provide(Layer.fresh(RepoSql.layer), Layer.succeed(FileBucket, Option.map(settings, S3.make)))),
     (context) => Effect.provide(Repo, context)
   )
 
@@ -126,14 +125,14 @@ describe("files in a bucket", () => {
       const webhook = yield* createWebhook()
       const run_id = yield* queueRun(webhook, { files })
       const removed = yield* Deferred.make<void>()
-      const runtime = yield* Effect.context()
+      const context = yield* Effect.context()
       server.onPut = () => {
         server.onPut = () => {}
         const remove = Effect.andThen(
           repo.deleteWebhook(webhook.id),
           sql`delete from webhook_trigger.file_contents where key = ${`${run_id}/in-1`}`
         )
-        return Runtime.runPromise(runtime)(
+        return Effect.runPromiseWith(context)(
           Effect.asVoid(Deferred.into(Effect.asVoid(Effect.orDie(remove)), removed))
         )
       }

@@ -40,6 +40,8 @@ const client = Layer.unwrap(
   Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections: 5 }))
 )
 const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer)))
+const onDatabase = <A, E>(effect: Effect.Effect<A, E, Repo | SqlClient.SqlClient>) =>
+  Effect.flatMap(runtime.contextEffect, (context) => Effect.provide(effect, context))
 
 /**
  * A hundred thousand queued runs of one webhook, as many that have ended of another one of the same team, and some of a
@@ -111,7 +113,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
           expect(scans).not.toContain("Seq Scan")
           expect(rows).toBeLessThanOrEqual(most)
         }
-      }).pipe(Effect.provide(runtime))
+      }).pipe(onDatabase)
     )
   const repo = Repo
 
@@ -127,7 +129,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
     })
   reads("a leader over HTTP, without statistics,", 10, leads)
   it.live("autovacuum collects statistics", () =>
-    Effect.flatMap(SqlClient.SqlClient, (sql) => sql`analyze webhook_trigger.runs`).pipe(Effect.provide(runtime))
+    Effect.flatMap(SqlClient.SqlClient, (sql) => sql`analyze webhook_trigger.runs`).pipe(onDatabase)
   )
   reads("lanes", 10, lanes)
   reads("a leader over HTTP", 10, leads)
@@ -196,7 +198,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
     Effect.gen(function* () {
       const { rollUp } = yield* repo
       yield* Effect.repeat(rollUp(at(0), Duration.zero), { while: (more) => more })
-    }).pipe(Effect.provide(runtime))
+    }).pipe(onDatabase)
   )
   // Waiting runs are counted by their index: those of a team or webhook, or all, but never what has ended.
   const waiting = many + 110
@@ -251,7 +253,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
             and id <> ${behind}`
       }
       yield* sql`analyze webhook_trigger.runs`
-    }).pipe(Effect.provide(runtime))
+    }).pipe(onDatabase)
   )
   reads("failed runs to be tried again", 60, () =>
     Effect.flatMap(repo, ({ retriesDue }) => retriesDue(at(many), { limit: 50, except: [queued.id] }))
@@ -319,9 +321,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
       yield* (yield* repo).ended([id!, next!.run_id])
     })
   )
-  it.live("the team is paused", () =>
-    Effect.flatMap(repo, ({ pauseTeam }) => pauseTeam(ops, at(0))).pipe(Effect.provide(runtime))
-  )
+  it.live("the team is paused", () => Effect.flatMap(repo, ({ pauseTeam }) => pauseTeam(ops, at(0))).pipe(onDatabase))
   reads("a step of a paused team", 10, () => Effect.map(admitNext(), (admitted) => expect(admitted).toEqual([])))
 
   it.live(
@@ -340,7 +340,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
           select id from webhook_trigger.webhooks where failures_since is not null
         ) returning 1`
         expect(changed).toHaveLength(5_000)
-      }).pipe(Effect.provide(runtime))
+      }).pipe(onDatabase)
   )
   reads("the failures in a row", 320, () => Effect.flatMap(repo, ({ failuresInARow }) => failuresInARow(100)))
   reads("the paused webhooks that have recovered", 60, () => Effect.flatMap(repo, ({ recovered }) => recovered))
@@ -350,7 +350,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
       const { deleteWebhook, runs } = yield* repo
       expect(yield* deleteWebhook(ended.id)).toEqual([])
       expect((yield* Effect.flip(runs({ webhook_id: ended.id, limit: 1 })))._tag).toBe("NotFound")
-    }).pipe(Effect.provide(runtime))
+    }).pipe(onDatabase)
   )
 
   it.live("deleting a webhook with all of them in its lane ends them all", () =>
@@ -358,6 +358,6 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
       const { deleteWebhook, lanes } = yield* repo
       expect((yield* deleteWebhook(queued.id)).length).toBeGreaterThan(many - 10)
       expect(yield* lanes).toEqual([])
-    }).pipe(Effect.provide(runtime))
+    }).pipe(onDatabase)
   )
 })

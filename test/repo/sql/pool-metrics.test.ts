@@ -8,9 +8,9 @@ import { repeatUntil } from "../../support/Until.ts"
 
 const gauges = Effect.map(Metric.snapshot, (pairs) =>
   Object.fromEntries(
-    pairs.flatMap(({ metricKey: { name, tags }, metricState }: any) =>
-      name.startsWith("webhook_database_")
-        ? [[[name, ...tags.map(({ value }: { value: string }) => value)].join(" "), metricState.value]]
+    pairs.flatMap(({ attributes, id, state }) =>
+      id.startsWith("webhook_database_")
+        ? [[[id, ...Object.values(attributes ?? {})].join(" "), (state as Metric.GaugeState<number>).value]]
         : []
     )
   )

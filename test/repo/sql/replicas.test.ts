@@ -1,7 +1,8 @@
+import * as Net from "node:net"
+import { PgConnection } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
-import { Array as Arr, DateTime, Deferred, Duration, Effect, Layer, Redacted, Schedule, Stream } from "effect"
+import { Array as Arr, DateTime, Deferred, Duration, Effect, Fiber, Layer, Redacted, Schedule, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import pg from "pg"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { subscribe } from "../../../src/repo/ChangeFeed.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
@@ -25,26 +26,25 @@ import {
 } from "../contract/fixtures.ts"
 import { type Replica, refusal, replicaOf } from "./Replica.ts"
 
-const connected = (url: string) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const client = new pg.Client(url)
-      client.on("error", () => {})
-      await client.connect()
-      return client
-    }),
-    (client) => Effect.sync(() => (client as any).connection.stream.destroy())
-  )
+/** A session without time limits, which sends one statement after another without waiting for answers. */
+const connected = (url: string) => PgConnection.make({ url: Redacted.make(url), multiplex: true })
 
 /** A process that takes the lock of the steps, and does not read what it asked for, as it is frozen. */
 const frozen = (url: string) =>
   Effect.gen(function* () {
-    const client = yield* connected(url)
-    const { stream } = (client as any).connection
+    const { hostname, port } = new URL(url)
+    const socket = Net.connect(Number(port), hostname)
+    const client = yield* PgConnection.make({ url: Redacted.make(url), stream: () => socket })
     const ask = `with locked as materialized (select from webhook_trigger.dispatch for no key update)
       select repeat('x', 1000) from (select count(*) from locked) as one, generate_series(1, 100000)`
-    client.query(ask).catch(() => {})
-    yield* Effect.promise(() => new Promise<void>((resolve) => stream.once("data", () => resolve(stream.pause()))))
+    const paused = yield* Deferred.make<void>()
+    socket.once("data", () => {
+      socket.pause()
+      Deferred.doneUnsafe(paused, Effect.void)
+    })
+    yield* Effect.forkScoped(Effect.exit(client.query(ask)))
+    yield* Effect.addFinalizer(() => Effect.sync(() => socket.destroy()))
+    yield* Deferred.await(paused)
   })
 
 describe("replicas on one database", () => {
@@ -68,19 +68,20 @@ describe("replicas on one database", () => {
       const webhook = yield* repo.use(createWebhook())
       const [first, second] = [yield* repo.use(queueRun(webhook)), yield* repo.use(queueRun(webhook))]
       const client = yield* connected(url)
-      const query = (sql: string) => Effect.promise(() => client.query(sql))
-      yield* query("begin")
-      yield* query(`update webhook_trigger.runs set admitted_at = now() where id = '${second}'`)
+      yield* client.query("begin")
+      yield* client.query(`update webhook_trigger.runs set admitted_at = now() where id = '${second}'`)
       const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
       // By the server itself: the deletion waits for three seconds only.
-      const commitOnceItWaits = `
+      const untilItWaits = `
         do $$ begin
           while not exists (${waiting}) loop
             perform pg_sleep(0.01), pg_stat_clear_snapshot();
           end loop;
-        end $$;
-        commit`
-      const [unfinished] = yield* Effect.all([repo.deleteWebhook(webhook.id), query(commitOnceItWaits)], together)
+        end $$`
+      const [unfinished] = yield* Effect.all(
+        [repo.deleteWebhook(webhook.id), client.query(untilItWaits), client.query("commit")],
+        together
+      )
       expect(unfinished.map(({ run_id }) => run_id)).toEqual([second, first])
     })
   )
@@ -129,38 +130,30 @@ describe("replicas on one database", () => {
       })
   )
 
-  it.live(
-    "count an end whose transaction began before others that are counted, and is committed after them",
-    () =>
-      Effect.gen(function* () {
-        const url = yield* freshDatabase
-        const repo = yield* replicaOf(url)
-        const webhook = yield* repo.use(createWebhook())
-        const [slow, fast] = [yield* repo.use(queueRun(webhook)), yield* repo.use(queueRun(webhook))]
-        const client = new pg.Client({ connectionString: url })
-        yield* Effect.acquireRelease(
-          Effect.promise(() => client.connect()),
-          () => Effect.promise(() => client.end())
-        )
-        const query = (text: string, values: ReadonlyArray<unknown> = []) =>
-          Effect.promise(() => client.query(text, [...values]))
-        yield* query("begin")
-        yield* query(
-          `update webhook_trigger.runs set status = 'success', finished_at = accepted_at, recorded_at = now() where id = $1`,
-          [slow]
-        )
-        yield* repo.use(endOne(fast, success("ok"), 1))
-        const counts = Effect.map(repo.activity(DateTime.startOf(at(0), "hour"), Duration.hours(1)), (activity) =>
-          activity.map(({ live, success }) => [success, live])
-        )
+  it.live("count an end whose transaction began before others that are counted, and is committed after them", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const repo = yield* replicaOf(url)
+      const webhook = yield* repo.use(createWebhook())
+      const [slow, fast] = [yield* repo.use(queueRun(webhook)), yield* repo.use(queueRun(webhook))]
+      const client = yield* connected(url)
+      yield* client.query("begin")
+      yield* client.query(
+        `update webhook_trigger.runs set status = 'success', finished_at = accepted_at, recorded_at = now() where id = $1`,
+        [slow]
+      )
+      yield* repo.use(endOne(fast, success("ok"), 1))
+      const counts = Effect.map(repo.activity(DateTime.startOf(at(0), "hour"), Duration.hours(1)), (activity) =>
+        activity.map(({ live, success }) => [success, live])
+      )
+      yield* repo.rollUp(at(0), Duration.zero)
+      expect(yield* counts).toEqual([[1, 1]])
+      yield* client.query("commit")
+      for (const _ of count(2)) {
+        expect(yield* counts).toEqual([[2, 0]])
         yield* repo.rollUp(at(0), Duration.zero)
-        expect(yield* counts).toEqual([[1, 1]])
-        yield* query("commit")
-        for (const _ of count(2)) {
-          expect(yield* counts).toEqual([[2, 0]])
-          yield* repo.rollUp(at(0), Duration.zero)
-        }
-      })
+      }
+    })
   )
 
   it.live("create the tables of an empty database, all starting at once", () =>
@@ -299,7 +292,7 @@ describe("replicas on one database", () => {
         // The connections are not all taken by those that wait: what needs no locked table is served.
         yield* repo.ping
         yield* Deferred.succeed(release, undefined)
-        yield* locker.await
+        yield* Fiber.await(locker)
         yield* repo.use(queueRun(webhook))
       }).pipe(Effect.provide(context))
     })

@@ -7,7 +7,7 @@ import { migrate } from "./Migrations.ts"
 import { Notifications } from "./Notifications.ts"
 import * as PoolMetrics from "./PoolMetrics.ts"
 import { addressFault, advice, isPermanent, sessionOf } from "./PostgresAddress.ts"
-import * as PostgresNotifications from "./PostgresNotifications.ts"
+import { listen } from "./PostgresListener.ts"
 import * as Refusals from "./Refusals.ts"
 import { StepClient } from "./StepClient.ts"
 
@@ -96,7 +96,7 @@ export const layer = (options: PostgresOptions): Layer.Layer<SqlClient.SqlClient
       yield* PoolMetrics.observe([...new Set([client.pool, ofSteps.pool])], max)
       return Context.make(SqlClient.SqlClient, client.sql).pipe(
         Context.add(StepClient, ofSteps.sql),
-        Context.add(Notifications, yield* PostgresNotifications.listen(session))
+        Context.add(Notifications, yield* listen(session))
       )
     })
   )

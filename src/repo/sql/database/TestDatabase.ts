@@ -7,8 +7,7 @@ import type { PGlite } from "@electric-sql/pglite"
 import { type Clock, Context, Effect, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Notifications } from "./Notifications.ts"
-import { connect } from "./PgliteClient.ts"
-import { open } from "./PgliteDatabase.ts"
+import { connect, open } from "./PgliteDatabase.ts"
 import type { PgliteSocket } from "./PgliteSocket.ts"
 
 /** `TestClock` moves the database's clock: PostgreSQL searches this schema's functions before its own. */

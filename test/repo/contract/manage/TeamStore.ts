@@ -82,7 +82,7 @@ export const teamStore = (test: Test): void => {
           [Effect.result(acceptOne(message)), Effect.result(repo.deleteTeam(name))],
           together
         )
-        expect([accepted._tag, deleted._tag].sort()).toEqual(["Left", "Right"])
+        expect([accepted._tag, deleted._tag].sort()).toEqual(["Failure", "Success"])
       }
     })
   )

@@ -382,9 +382,7 @@ export const coalesce = (test: Test): void => {
       )
       // Fewer than the attempts of an acceptance, of which each may find another window.
       const closing = Effect.andThen(repo.closeWindows(until), place)
-      const together = runs.map((run, n) =>
-        Effect.andThen(acceptOne(run), n % 14 === 0 ? closing : Effect.succeed([]))
-      )
+      const together = runs.map((run, n) => Effect.andThen(acceptOne(run), n % 14 === 0 ? closing : Effect.succeed([])))
       const placed = (yield* Effect.all(together, { concurrency: "unbounded" })).flat()
       yield* repo.closeWindows(until)
       const last = yield* place

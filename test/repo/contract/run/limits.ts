@@ -55,7 +55,7 @@ export const limits = (test: Test): void => {
       expect(answers[6]).toEqual(full)
       expect(yield* acceptAll([yield* newRun(small), yield* newRun(other)])).toMatchObject([
         full,
-        { right: { _tag: "Accepted" } }
+        { success: { _tag: "Accepted" } }
       ])
       const waits = yield* repo.queued(100, [small.id, other.id])
       expect(waits).toEqual({
@@ -69,8 +69,8 @@ export const limits = (test: Test): void => {
       yield* admitOne(runs[0]!.run_id)
       yield* endOne(runs[2]!.run_id, timeout, 9)
       expect(yield* acceptAll(yield* newRuns(small, 3))).toMatchObject([
-        { right: { _tag: "Accepted" } },
-        { right: { _tag: "Accepted" } },
+        { success: { _tag: "Accepted" } },
+        { success: { _tag: "Accepted" } },
         full
       ])
     })

@@ -116,7 +116,9 @@ export const retries = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const failed = yield* failedRun(webhook)
-      expect(Result.isFailure((yield* acceptAll([yield* nextAttempt(webhook, failed)], { maxQueued: 0 }))[0]!)).toBe(true)
+      expect(Result.isFailure((yield* acceptAll([yield* nextAttempt(webhook, failed)], { maxQueued: 0 }))[0]!)).toBe(
+        true
+      )
       expect(yield* due(60_000)).toEqual([failed])
       const answers = yield* Effect.forEach(
         count(4),

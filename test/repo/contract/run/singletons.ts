@@ -309,7 +309,7 @@ export const singletons = (test: Test): void => {
       // One that waits for its approval takes the place of none yet.
       expect(yield* Effect.flip(acceptOne(yield* asked(webhook)))).toMatchObject(full)
       const [other, newer] = [yield* keyed(webhook, "supersede", {}, "b"), yield* keyed(webhook, "supersede")]
-      expect(yield* acceptAll([other, newer])).toMatchObject([{ left: full }, Result.succeed({ _tag: "Accepted" })])
+      expect(yield* acceptAll([other, newer])).toMatchObject([{ failure: full }, Result.succeed({ _tag: "Accepted" })])
       expect(yield* shown(first.run_id)).toEqual(supersededBy(newer.run_id))
       const last = yield* keyed({ ...webhook, max_queued: 9 }, "supersede")
       yield* acceptOne(last, { maxQueued: 1 })

@@ -54,7 +54,7 @@ describe("PostgresClient", () => {
       )
       const waiting = yield* start("waiting", sql`select 1`)
       yield* isEnding.open
-      yield* Effect.yieldNow()
+      yield* Effect.yieldNow
       yield* Scope.close(scope, Exit.void)
       yield* Fiber.joinAll([...busy, waiting])
       expect(ends[0]).toBe("waiting")
@@ -97,12 +97,7 @@ describe("PostgresClient", () => {
       const port = yield* Effect.promise(() => freePort())
       const warned = yield* Deferred.make<void>()
       const started = yield* Effect.flip(replicaOf(`postgres://postgres@127.0.0.1:${port}/postgres`)).pipe(
-        Effect.provide(
-          Logger.replace(
-            Logger.defaultLogger,
-            Logger.make(() => Deferred.doneUnsafe(warned, Exit.void))
-          )
-        ),
+        Effect.provide(Logger.layer([Logger.make(() => Deferred.doneUnsafe(warned, Exit.void))])),
         Effect.forkChild
       )
       yield* Deferred.await(warned)
@@ -119,12 +114,7 @@ describe("PostgresClient", () => {
       url.pathname = "/nowhere"
       const lines: Array<string> = []
       const error = yield* Effect.flip(replicaOf(url.href)).pipe(
-        Effect.provide(
-          Logger.replace(
-            Logger.defaultLogger,
-            Logger.make((line) => lines.push(Logger.formatLogFmt.log(line)))
-          )
-        )
+        Effect.provide(Logger.layer([Logger.make((line) => lines.push(Logger.formatLogFmt.log(line)))]))
       )
       expect(error).toBeInstanceOf(Unavailable)
       expect(error.detail).toContain("nowhere")

@@ -20,12 +20,11 @@ const clients: Readonly<Record<string, Layer.Layer<SqlClient.SqlClient | RepoSql
 
 /** The lines about writes, with their levels: a busy machine may have others, for instance about notifications. */
 const logged = (lines: Array<string>) =>
-  Logger.replace(
-    Logger.defaultLogger,
+  Logger.layer([
     Logger.make(({ logLevel, message }) => {
-      if (String(message).includes("writes")) lines.push(`${logLevel.label} ${message}`)
+      if (String(message).includes("writes")) lines.push(`${logLevel.toUpperCase()} ${message}`)
     })
-  )
+  ])
 
 describe.each(Object.entries(clients))("%s without room on its disk", (_, client) => {
   it.live("is one line in the log, with the cause, and one when it has room again", () => {

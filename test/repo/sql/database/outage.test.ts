@@ -1,12 +1,13 @@
+import { PgConnection } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Deferred, Effect, Exit, Layer, Redacted, Result, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import pg from "pg"
 import { Unavailable } from "../../../../src/domain/Errors.ts"
 import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
 import { channel } from "../../../../src/repo/sql/database/Notifications.ts"
+import { sessionOf } from "../../../../src/repo/sql/database/PostgresAddress.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
-import { openSession } from "../../../../src/repo/sql/database/PostgresSession.ts"
+import { listen } from "../../../../src/repo/sql/database/PostgresListener.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
 import { queryPostgres } from "../../../support/Postgres.ts"
 import { Proxy } from "../../../support/Proxy.ts"
@@ -127,16 +128,9 @@ describe("a database that goes away", () => {
       const repo = yield* replicaOf(server.url)
       const webhook = yield* repo.use(createWebhook())
       const query = (sql: string) => Effect.promise(() => queryPostgres(server.url, sql))
-      const locker = yield* Effect.acquireRelease(
-        Effect.promise(async () => {
-          const client = new pg.Client(server.url)
-          client.on("error", () => {})
-          await client.connect()
-          await client.query("begin; lock table webhook_trigger.runs")
-          return client
-        }),
-        (client) => Effect.promise(() => client.end().catch(() => {}))
-      )
+      const locker = yield* PgConnection.make({ url: Redacted.make(server.url) })
+      yield* locker.query("begin")
+      yield* locker.query("lock table webhook_trigger.runs")
       // By the server itself: a statement waits for three seconds only.
       const cutWaiting = `
         do $$ begin loop
@@ -153,7 +147,7 @@ describe("a database that goes away", () => {
       const [cut] = yield* Effect.all([accepting, query(cutWaiting)], together)
       expect(cut).not.toHaveProperty("not_done")
 
-      yield* Effect.promise(() => locker.end())
+      yield* locker.query("rollback")
       yield* Effect.promise(server.stop)
       yield* repeatUntil(Effect.flip(repo.ping), ({ not_done }) => not_done === true)
       expect(yield* accepting).toMatchObject({ not_done: true })
@@ -192,13 +186,21 @@ describe("a database that goes away", () => {
   it.live("is listened to over another connection when the first one falls silent at once", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
+      const options = sessionOf(Redacted.make(url))
       let clients = 0
       const connect = () => {
-        const client = new pg.Client(url)
-        if (++clients === 1) client.query = () => new Promise<never>(() => {})
-        return client
+        const socket = options.connect()
+        // It connects, and its statements do not arrive.
+        if (++clients === 1) {
+          const write = socket.write.bind(socket)
+          socket.write = (startup: Uint8Array) => {
+            socket.write = () => true
+            return write(startup)
+          }
+        }
+        return socket
       }
-      const notifications = yield* openSession(connect)
+      const notifications = yield* listen({ ...options, connect })
       const heard = yield* Deferred.make<string>()
       yield* notifications.listen((payload) => Deferred.doneUnsafe(heard, Exit.succeed(payload)))
       const notify = Effect.promise(() => queryPostgres(url, `select pg_notify('${channel}', 'hello')`))

@@ -63,9 +63,7 @@ const vary = (webhook: Target, sets: ReadonlyArray<ReadonlyArray<string>>) =>
 
 const recorder = recording()
 const clientOf = (maxConnections: number) =>
-  Layer.unwrap(
-    Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections }))
-  )
+  Layer.unwrap(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections })))
 const client = clientOf(1)
 const layer = RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer))
 
