@@ -58,7 +58,7 @@ describe("a server with a database that others can share", () => {
       expect([refused.status, refused.text]).toEqual([422, expect.stringContaining("SECRETS_KEY")])
       expect((yield* create(webhook)).status).toBe(201)
       const file = Effect.tryPromise(() => stat(join(DATA_DIR, "secrets.key")))
-      expect(yield* Effect.result(file)).toMatchObject({ _tag: "Left" })
+      expect(yield* Effect.result(file)).toMatchObject({ _tag: "Failure" })
     })
   )
 })

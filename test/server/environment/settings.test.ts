@@ -374,8 +374,8 @@ describe("settings", () => {
         maxConcurrent: 7
       })
       const error = yield* Effect.flip(read({ WEBHOOK_MAX_CONCURRENT: "0", WEBHOOK_TIMEOUT: "soon" }))
-      expect(String(error)).toContain('WEBHOOK_MAX_CONCURRENT: "takes a whole number from 1 to 10000"')
-      expect(String(error)).toContain('WEBHOOK_TIMEOUT: "takes seconds, or a number with a unit')
+      expect(String(error)).toMatch(/takes a whole number from 1 to 10000\n +at \["WEBHOOK_MAX_CONCURRENT"\]/)
+      expect(String(error)).toMatch(/takes seconds, or a number with a unit.*\n +at \["WEBHOOK_TIMEOUT"\]/)
     })
   )
 })

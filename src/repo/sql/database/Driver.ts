@@ -157,7 +157,8 @@ const readOnlyTransaction = "25006"
 const replaceEvery = 1_000
 
 export interface PoolOptions extends SessionOptions {
-  /** Maximum number of sessions. */
+  /** Numbers of sessions. */
+  readonly min?: number
   readonly max: number
 }
 
@@ -185,7 +186,7 @@ const makePool = (options: PoolOptions): Effect.Effect<SessionPool, never, Scope
     )
     const pool: SessionPool = yield* Pool.makeWithTTL({
       acquire,
-      min: 0,
+      min: options.min ?? 0,
       max: options.max,
       timeToLive: "30 seconds",
       timeToLiveStrategy: "usage"

@@ -67,7 +67,8 @@ export const connect = Effect.fnUntraced(function* (db: PGlite, options: Pick<Pg
   const socket = new PgliteSocket(db, { ...options, notify: listeners.notify })
   const { ended } = yield* Refusals.make
   const session = { config: { username: "postgres", ssl: false }, connect: () => socket, settings: planSettings, ended }
-  const { sql } = yield* makeClient({ ...session, max: 1 }, "pglite")
+  // Kept for as long as the database: there is no other.
+  const { sql } = yield* makeClient({ ...session, min: 1, max: 1 }, "pglite")
   yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, sql))
   yield* Effect.orDie(sql`listen ${sql.literal(channel)}`)
   // The database is this process's alone.
