@@ -132,7 +132,9 @@ const mounted = Effect.map(managementUrl, mountedAt)
 
 /** Like the router's answer for an unknown path, which its types do not show: for other spellings of a path. */
 const unknown = (request: HttpServerRequest.HttpServerRequest) =>
-  Effect.fail(new HttpServerError.RouteNotFound({ request })) as Effect.Effect<never>
+  Effect.fail(
+    new HttpServerError.HttpServerError({ reason: new HttpServerError.RouteNotFound({ request }) })
+  ) as Effect.Effect<never>
 
 const addFiles = Effect.fn(function* (folder: string, path: string, mount: string) {
   const router = yield* HttpRouter.HttpRouter
