@@ -12,8 +12,11 @@ import { rules } from "./Rules.ts"
 
 type Services = HttpClient.HttpClient | Command.Environment
 
+/** No fields. */
+export type None = Record<never, never>
+
 /** Any command. */
-export type Leaf = Command.Command<string, never, {}, Failure, Services>
+export type Leaf = Command.Command<string, never, None, Failure, Services>
 
 type Config = Command.Command.Config
 type Infer<C extends Config> = Command.Command.Config.Infer<C>
@@ -27,7 +30,7 @@ export interface Texts {
 
 const described =
   ({ about, details, examples = [] }: Texts) =>
-  <Input, E, R>(command: Command.Command<string, Input, {}, E, R>) =>
+  <Input, E, R>(command: Command.Command<string, Input, None, E, R>) =>
     command.pipe(
       Command.withDescription(details === undefined ? about : `${about}\n\n  ${details}`),
       Command.withShortDescription(about),
@@ -133,7 +136,7 @@ export interface Spec<N extends EndpointName, C extends Config, B> extends Parti
 }
 
 /** The command for an endpoint. */
-export const derived = <N extends EndpointName, C extends Config = {}, B = undefined>(
+export const derived = <N extends EndpointName, C extends Config = None, B = undefined>(
   name: string,
   endpoint: N,
   spec: Spec<N, C, B>

@@ -221,7 +221,10 @@ describe("the package", () => {
         "--testTimeout=120000",
         "app.test.ts"
       )
-      expect(JSON.parse(readFileSync(join(project.dir, "report.json"), "utf8"))).toMatchObject({ numPassedTests: 1, numTotalTests: 1 })
+      expect(JSON.parse(readFileSync(join(project.dir, "report.json"), "utf8"))).toMatchObject({
+        numPassedTests: 1,
+        numTotalTests: 1
+      })
     })
   })
 })

@@ -97,7 +97,8 @@ const distance = (a: string, b: string): number => {
       const best =
         at === 0 ? above + 1 : Math.min(above + 1, next[at - 1]! + 1, corner + (letter === b[at - 1] ? 0 : 1))
       corner = above
-      return [...next, best]
+      next.push(best)
+      return next
     }, [])
   }
   return row.at(-1)!

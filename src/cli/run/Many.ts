@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Replayed } from "../../api/run/Replays.ts"
 import type { QueueCancelled } from "../../api/run/Runs.ts"
-import { type At, derived, type Leaf } from "../Command.ts"
+import { type At, derived, type Leaf, type None } from "../Command.ts"
 import { fieldRule, type Rules } from "../Input.ts"
 import { plural } from "../Output.ts"
 
@@ -28,7 +28,7 @@ export const replayMany = (
   whose: string,
   example: string,
   of: Rules,
-  nameOf: (at: At<"runs.replayMany", {}>) => string
+  nameOf: (at: At<"runs.replayMany", None>) => string
 ): Leaf =>
   derived("replay", "runs.replayMany", {
     about: `Replay the failed runs of ${whose} that were not yet replayed`,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Latch, Layer, Logger, Option, Queue, References, Result, Semaphore } from "effect"
 import type { Message } from "amqplib"
+import { Effect, Latch, Layer, Logger, Option, Queue, References, Result, Semaphore } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import { decodeReply } from "../../../src/bus/amqp/Wire.ts"

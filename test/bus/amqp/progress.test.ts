@@ -1,7 +1,7 @@
 /** Progress on RabbitMQ, as leaders in other languages report it. */
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Metric, Queue, References, Schedule, type Scope } from "effect"
 import type { Channel } from "amqplib"
+import { Deferred, Effect, Metric, Queue, References, Schedule, type Scope } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import { received } from "../../../src/bus/amqp/Metrics.ts"
 import { Bus, type Reply, type RunProgress } from "../../../src/bus/Bus.ts"
@@ -19,7 +19,8 @@ const behaviour = (name: string, test: (url: string) => Effect.Effect<unknown, u
     }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
-const counted = (kind: string) => Effect.map(Metric.value(Metric.withAttributes(received, { kind })), ({ count }) => count)
+const counted = (kind: string) =>
+  Effect.map(Metric.value(Metric.withAttributes(received, { kind })), ({ count }) => count)
 
 const publish = (channel: Channel, routingKey: string, correlationId: string, body: string) =>
   channel.publish("webhook.replies", routingKey, Buffer.from(body), { type: "progress", correlationId })

@@ -87,11 +87,6 @@ describe("the limit of consumer_timeout", () => {
         Effect.provide(layer)
       )
       expect(warnings.filter((line) => line.includes("consumer_timeout"))).toEqual(limit === undefined ? [] : [limit])
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(
-        Logger.layer([Logger.make(({ message }) => warnings.push(String(message)))])
-      )
-    )
+    }).pipe(Effect.scoped, Effect.provide(Logger.layer([Logger.make(({ message }) => warnings.push(String(message)))])))
   })
 })

@@ -56,10 +56,12 @@ const consumeAfterPause = Effect.fnUntraced(function* (checks?: Pick<ReplyChecks
 
 /** Waits until no more than this many replies are still stored by a broker, and not with the consumer. */
 const untilWaiting = (most: number) =>
-  Effect.flatMap(Bus, (bus): Effect.Effect<unknown, Unavailable> =>
-    bus.durable
-      ? Effect.repeat(bus.repliesWaiting, { until: (count) => count <= most, schedule: Schedule.spaced("20 millis") })
-      : Effect.void
+  Effect.flatMap(
+    Bus,
+    (bus): Effect.Effect<unknown, Unavailable> =>
+      bus.durable
+        ? Effect.repeat(bus.repliesWaiting, { until: (count) => count <= most, schedule: Schedule.spaced("20 millis") })
+        : Effect.void
   )
 
 export const handling = (behaviour: Behaviour): void => {

@@ -40,7 +40,4 @@ const teardown = (exit, end) => {
   return Option.isSome(failure) ? end(failure.value.exit) : Runtime.defaultTeardown(exit, end)
 }
 
-serve(new Map(), "test").pipe(
-  Effect.provide(Layer.succeed(Checkpoints, atCheckpoint)),
-  runMain({ teardown })
-)
+serve(new Map(), "test").pipe(Effect.provide(Layer.succeed(Checkpoints, atCheckpoint)), runMain({ teardown }))

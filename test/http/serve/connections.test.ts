@@ -124,33 +124,31 @@ describe("the connections of one address", () => {
   )
 })
 
-it.live(
-  "a connection without credentials is closed soon when it is idle, not while a pipelined request is open",
-  () =>
-    Effect.gen(function* () {
-      const server = yield* Effect.acquireRelease(Effect.sync(createServer), (server) =>
-        Effect.sync(() => server.close())
-      )
-      yield* Layer.build(Connections.layer(server, { limits: new ConnectionLimits() }))
-      const open: Array<ServerResponse> = []
-      server.on("request", (_, response: ServerResponse) => open.push(response))
-      const opened = once(server.listen(0, "127.0.0.1"), "connection")
-      yield* Effect.promise(() => once(server, "listening"))
-      const caller = connectTo((server.address() as AddressInfo).port, "127.0.0.1")
-      yield* Effect.addFinalizer(() => Effect.sync(() => caller.destroy()))
-      const asked = new Promise<void>((resolve) => server.on("request", () => open.length === 2 && resolve()))
-      caller.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(2))
-      const [socket] = (yield* Effect.promise(() => opened)) as [Socket]
-      yield* Effect.promise(() => asked)
-      const answer = (response: ServerResponse) => {
-        response.end()
-        return Effect.promise(() => once(caller, "data"))
-      }
-      yield* answer(open[0]!)
-      expect(socket.timeout ?? 0).toBe(0)
-      yield* answer(open[1]!)
-      expect(socket.timeout).toBe(5_000)
-    })
+it.live("a connection without credentials is closed soon when it is idle, not while a pipelined request is open", () =>
+  Effect.gen(function* () {
+    const server = yield* Effect.acquireRelease(Effect.sync(createServer), (server) =>
+      Effect.sync(() => server.close())
+    )
+    yield* Layer.build(Connections.layer(server, { limits: new ConnectionLimits() }))
+    const open: Array<ServerResponse> = []
+    server.on("request", (_, response: ServerResponse) => open.push(response))
+    const opened = once(server.listen(0, "127.0.0.1"), "connection")
+    yield* Effect.promise(() => once(server, "listening"))
+    const caller = connectTo((server.address() as AddressInfo).port, "127.0.0.1")
+    yield* Effect.addFinalizer(() => Effect.sync(() => caller.destroy()))
+    const asked = new Promise<void>((resolve) => server.on("request", () => open.length === 2 && resolve()))
+    caller.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(2))
+    const [socket] = (yield* Effect.promise(() => opened)) as [Socket]
+    yield* Effect.promise(() => asked)
+    const answer = (response: ServerResponse) => {
+      response.end()
+      return Effect.promise(() => once(caller, "data"))
+    }
+    yield* answer(open[0]!)
+    expect(socket.timeout ?? 0).toBe(0)
+    yield* answer(open[1]!)
+    expect(socket.timeout).toBe(5_000)
+  })
 )
 
 it.live("a connection is kept when little of a refused body was left, and closed when much was", () =>

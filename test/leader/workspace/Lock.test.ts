@@ -113,7 +113,10 @@ it.effect("work stops when another process has taken its lock, and leaves that a
     writeFileSync(join(folder, "lock"), JSON.stringify({ token: "theirs", who: "run 2" }))
     const ended = yield* untilEffect(
       "the work has ended",
-      Effect.andThen(TestClock.adjust("5 seconds"), Effect.sync(() => working.pollUnsafe()))
+      Effect.andThen(
+        TestClock.adjust("5 seconds"),
+        Effect.sync(() => working.pollUnsafe())
+      )
     )
     expect(ended).toEqual(Exit.fail(expect.objectContaining({ message: "The folder was taken by run 2" })))
     expect(yield* Deferred.isDone(stopped)).toBe(true)

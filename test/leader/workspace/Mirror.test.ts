@@ -40,7 +40,10 @@ const after = (duration: Duration.Input, working: Fiber.Fiber<unknown, unknown>)
     Effect.andThen(
       untilEffect(
         "the work has ended",
-        Effect.andThen(TestClock.adjust("10 millis"), Effect.sync(() => working.pollUnsafe()))
+        Effect.andThen(
+          TestClock.adjust("10 millis"),
+          Effect.sync(() => working.pollUnsafe())
+        )
       )
     )
   )

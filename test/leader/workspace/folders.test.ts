@@ -92,9 +92,7 @@ describe("an agent with a repository", () => {
         Effect.andThen(leading(copiesOf(url, { disk: 5e6 }), place), only(`${one} aside`, inThread(3).thread!.id))
       )
       expect(foldersOf(workspaces)).not.toContain(two)
-      yield* onBusOfItsOwn(
-        Effect.andThen(leading(copiesOf(url, { keep: Duration.zero }), place), only(`${one} aside`))
-      )
+      yield* onBusOfItsOwn(Effect.andThen(leading(copiesOf(url, { keep: Duration.zero }), place), only(`${one} aside`)))
     })
   )
 

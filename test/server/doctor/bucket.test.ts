@@ -3,8 +3,7 @@ import { Effect, Redacted } from "effect"
 import { examineBucket } from "../../../src/server/doctor/BucketChecks.ts"
 import { s3Server } from "../../support/S3Server.ts"
 
-const results = ({ checks }: Effect.Success<ReturnType<typeof examineBucket>>) =>
-  checks.map(({ result }) => result)
+const results = ({ checks }: Effect.Success<ReturnType<typeof examineBucket>>) => checks.map(({ result }) => result)
 
 describe("doctor", () => {
   it.live("says whether the bucket for files can be written, read and cleaned, and what to do", () =>

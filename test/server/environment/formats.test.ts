@@ -66,9 +66,9 @@ describe("settings", () => {
     Effect.gen(function* () {
       for (const text of ["90", "1.5h", "250 ms"]) {
         const duration = yield* Schema.decodeEffect(DurationFromText)(text)
-        expect(yield* Schema.decodeEffect(DurationFromText)(yield* Schema.encodeEffect(DurationFromText)(duration))).toEqual(
-          duration
-        )
+        expect(
+          yield* Schema.decodeEffect(DurationFromText)(yield* Schema.encodeEffect(DurationFromText)(duration))
+        ).toEqual(duration)
       }
       for (const text of ["2048", "1.5 MiB"]) {
         const size = yield* Schema.decodeEffect(SizeFromText)(text)

@@ -367,7 +367,11 @@ describe("settings", () => {
   it.effect("of the engine can be read on their own, by a host that has no other settings of the server", () =>
     Effect.gen(function* () {
       const read = (variables: Readonly<Record<string, string>>) =>
-        Effect.provideService(SettingsConfig.config, ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: variables }))
+        Effect.provideService(
+          SettingsConfig.config,
+          ConfigProvider.ConfigProvider,
+          ConfigProvider.fromEnv({ env: variables })
+        )
       expect(yield* read({})).toEqual(SettingsConfig.defaults)
       expect(yield* read({ WEBHOOK_MAX_CONCURRENT: " 7 ", WEBHOOK_TIMEOUT: "", AMQP_QUEUE_TYPE: "fast" })).toEqual({
         ...SettingsConfig.defaults,
