@@ -20,9 +20,10 @@ import { webhooks } from "./webhook/Webhooks.ts"
 
 const shells = ["bash", "zsh", "fish", "powershell"] as const
 
-const program = (commands: LocalCommands, version: string): Leaf => {
+/** `rest`: the words after `--`. */
+const program = (commands: LocalCommands, version: string, rest: ReadonlyArray<string>): Leaf => {
   const own: ReadonlyArray<Leaf> = [
-    ...localCommands(commands),
+    ...localCommands(commands, rest),
     trigger,
     mcp,
     login,
@@ -106,7 +107,7 @@ const namedBy = (
 
 /**
  * A text may begin like a flag, such as `- a list`: a flag's value is joined to it unless it names a flag itself, and an
- * argument with white space goes behind `--`.
+ * argument with white space goes behind `--`. A switch takes no value, not even the `yes` after it, and may be repeated.
  */
 const withTexts = (words: ReadonlyArray<string>, { flags }: Completions.CommandDescriptor): ReadonlyArray<string> => {
   const end = words.includes("--") ? words.indexOf("--") : words.length
@@ -115,6 +116,12 @@ const withTexts = (words: ReadonlyArray<string>, { flags }: Completions.CommandD
   const [before, texts]: [Array<string>, Array<string>] = [[], []]
   for (const word of words.slice(0, end)) {
     const last = before.at(-1) ?? ""
+    const flag = named(word)
+    if (flag?.type._tag === "Boolean") {
+      const on = `--${flag.name}=true`
+      if (!before.includes(on)) before.push(on)
+      continue
+    }
     const isText = word.startsWith("-") && named(word.split("=")[0]!) === undefined
     if (isText && (named(last)?.type._tag ?? "Boolean") !== "Boolean") before.push(`${before.pop()}=${word}`)
     else (isText && /\s/.test(word) ? texts : before).push(word)
@@ -131,7 +138,7 @@ export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, ve
   const at = words.findIndex((word) => !word.startsWith("-"))
   const asked = words[at] === "help" ? [...words.toSpliced(at, 1), "--help"] : words
   const before = words.slice(0, words.includes("--") ? words.indexOf("--") : undefined)
-  const root = program(local, version)
+  const root = program(local, version, words.slice(before.length + 1))
   const command = namedBy(Completions.fromCommand(root), before)
   const report = (failure: Failure) => {
     const text = before.includes("--json") ? JSON.stringify(toJson(failure), null, 2) : describe(failure, command.name)

@@ -1,4 +1,5 @@
 /** Commands, most of them from an endpoint of the API: its fields are their input, and its answer is what they print. */
+import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
 import { Effect, Struct, Terminal } from "effect"
 import { Command, Flag, Prompt } from "effect/cli"
 import type { HttpClient } from "effect/http"
@@ -78,15 +79,32 @@ export const yes = Flag.Boolean("yes").pipe(
   Flag.withDefault(false)
 )
 
+/** Questions go to standard error, because standard output is for the result. */
+const terminalWith = (shouldQuit: (input: Terminal.UserInput) => boolean) =>
+  Effect.map(NodeTerminal.make(shouldQuit), (terminal) =>
+    Terminal.make({
+      ...terminal,
+      columns: Effect.sync(() => process.stderr.columns),
+      display: (text) => Effect.callback((resume) => void process.stderr.write(text, () => resume(Effect.void)))
+    })
+  )
+
 /** On a terminal. A key that ends the question ends the command, too. */
 export const ask = Effect.fnUntraced(function* <A>(prompt: Prompt.Prompt<A>, without: string) {
-  if (!(process.stdin.isTTY && process.stdout.isTTY)) return yield* usage(without)
-  return yield* Effect.catchIf(
-    Prompt.run(prompt),
-    Terminal.isQuitError,
-    () => new Failure({ exit: exitCodes.interrupted, title: "Nothing was changed" })
+  if (!(process.stdin.isTTY && process.stderr.isTTY)) return yield* usage(without)
+  let isInterrupted = false
+  const terminal = yield* terminalWith(({ key }) => {
+    isInterrupted = key.ctrl && key.name === "c"
+    return isInterrupted || key.name === "escape" || (key.ctrl && key.name === "d")
+  })
+  return yield* Prompt.run(prompt).pipe(
+    Effect.provideService(Terminal.Terminal, terminal),
+    Effect.catchIf(Terminal.isQuitError, () => {
+      const exit = isInterrupted ? exitCodes.interrupted : exitCodes.refused
+      return new Failure({ exit, title: "Nothing was changed" })
+    })
   )
-})
+}, Effect.scoped)
 
 /** Succeeds only if the user confirms. */
 export const confirm = Effect.fnUntraced(function* (isConfirmed: boolean, question: string) {

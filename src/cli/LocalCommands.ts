@@ -153,7 +153,7 @@ const workspace = Record.map(workspaceOptions as Readonly<Record<string, Workspa
 const words = (name: string, about: string) =>
   Argument.String(name).pipe(Argument.withDescription(about), Argument.variadic())
 
-const leader = (commands: LocalCommands) =>
+const leader = (commands: LocalCommands, rest: ReadonlyArray<string>) =>
   local(
     "leader",
     {
@@ -218,7 +218,8 @@ const leader = (commands: LocalCommands) =>
       command: words("program", "The program and its arguments, after --")
     },
     Effect.fnUntraced(function* ({ amqpUrl, drain, url, workspace, ...options }) {
-      if (Option.isNone(options.agent) && (options.command[0] ?? "") === "") {
+      const isWithout = Option.isNone(options.agent) && (options.command[0] ?? "") === ""
+      if (isWithout || options.command.length > rest.length) {
         return yield* usage(
           "put the program after --, as in: webhook-trigger leader --team deploy -- my-agent --flag, or choose an --agent"
         )
@@ -240,7 +241,7 @@ const leader = (commands: LocalCommands) =>
     })
   )
 
-const doctor = (commands: LocalCommands) =>
+const doctor = (commands: LocalCommands, rest: ReadonlyArray<string>) =>
   local(
     "doctor",
     {
@@ -262,7 +263,12 @@ const doctor = (commands: LocalCommands) =>
       workspace,
       options: words("options", "The agent's options, after --")
     },
-    ({ agent, options, workspace }) => commands.doctor({ agent, options, workspace: Object.values(workspace).flat() })
+    ({ agent, options, workspace }) =>
+      options.length > rest.length
+        ? Effect.fail(
+            usage("put the agent's options after --, as in: webhook-trigger doctor --agent openai -- --model gpt-5")
+          )
+        : commands.doctor({ agent, options, workspace: Object.values(workspace).flat() })
   )
 
 const supportBundle = (commands: LocalCommands) =>
@@ -286,5 +292,6 @@ const supportBundle = (commands: LocalCommands) =>
     ({ output, url }) => Effect.flatMap(urlOf(url), (url) => commands.supportBundle({ output, url }))
   )
 
-export const localCommands = (commands: LocalCommands): ReadonlyArray<Leaf> =>
-  [serve, leader, doctor, supportBundle].map((command) => command(commands))
+/** `rest`: the words after `--`. */
+export const localCommands = (commands: LocalCommands, rest: ReadonlyArray<string>): ReadonlyArray<Leaf> =>
+  [serve, leader, doctor, supportBundle].map((command) => command(commands, rest))

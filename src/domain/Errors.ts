@@ -167,7 +167,11 @@ export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooMan
 }) {}
 
 /** The server cannot get a file that a request named. `reason`, for people, is without its URL. */
-export class FileMissing extends Schema.TaggedError<FileMissing>()("FileMissing", { reason: Schema.String }) {}
+export class FileMissing extends Schema.TaggedError<FileMissing>()("FileMissing", { reason: Schema.String }) {
+  override get message() {
+    return this.reason
+  }
+}
 
 /** Another leader has the prompt now, or nobody needs to work on it any longer. */
 export class PromptLost extends Schema.TaggedError<PromptLost>()("PromptLost", {}) {}
@@ -232,4 +236,8 @@ export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable"
   is_of_slack: Schema.optionalKey(Schema.Literal(true)),
   /** Set if the request's run was accepted before, and continues. */
   run_id: Schema.optionalKey(RunId)
-}) {}
+}) {
+  override get message() {
+    return this.detail
+  }
+}

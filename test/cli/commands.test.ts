@@ -33,7 +33,7 @@ describe("the command line", () => {
       expect((yield* run("trigger", token)).stderr).not.toContain("No webhook")
 
       // The end of the input does not confirm either.
-      expect((yield* Program.onTerminal("\x04", ["webhook", "delete", "doomed"], variables)).code).toBe(130)
+      expect((yield* Program.onTerminal("\x04", ["webhook", "delete", "doomed"], variables)).code).toBe(1)
       expect(yield* isThere).toBe(true)
       // Neither does a signal, after which a script must not go on.
       const interrupted = yield* Program.onTerminal("\x03", ["webhook", "delete", "doomed"], variables)

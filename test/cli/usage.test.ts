@@ -103,7 +103,8 @@ describe("the words of a command line", () => {
         ["team", "message", "--wait", "a", "yes"],
         ["team", "message", "a", "--wait", "--", "--frob"],
         [...create, "--template=two\nlines"],
-        [...create, "--template", "--frob", "--json"],
+        ["team", "message", "a", "--wait", "yes"],
+        [...create, "--template", "--frob", "--json", "--json"],
         ["run", "list", "--status=error", "--limit", "3"]
       ]) {
         const { stderr, ...ended } = yield* run(...words)
@@ -114,7 +115,9 @@ describe("the words of a command line", () => {
 
   it.effect("for a program stand after --", () =>
     Effect.gen(function* () {
-      expect((yield* run("leader", "--team", "a")).stderr).toContain("put the program after --")
+      expect((yield* run("leader", "--team", "a", "cat")).stderr).toContain("put the program after --")
+      expect((yield* run("leader", "--team", "a", "cat", "--", "x")).stderr).toContain("put the program after --")
+      expect((yield* run("doctor", "--agent", "openai", "x")).code).toBe(2)
       expect((yield* run("leader", "--team", "a", "--", "cat", "--frob")).code).toBe(0)
     })
   )

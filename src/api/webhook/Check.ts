@@ -8,7 +8,11 @@ import { bodyFaults } from "../Problem.ts"
 
 export const WebhookCheck = Schema.Struct({
   webhook: WebhookDraft,
-  destinations: optional(Schema.Array(DestinationDraft).check(Schema.isMaxLength(maxDestinations)))
+  destinations: optional(
+    Schema.Array(DestinationDraft)
+      .check(Schema.isMaxLength(maxDestinations))
+      .annotate({ description: "Its destinations." })
+  )
 }).annotate({ identifier: "WebhookCheck", description: "A webhook and its destinations, which are only checked." })
 
 export const checkWebhook = HttpApiEndpoint.post("check", "/api/check", {

@@ -74,7 +74,6 @@ export const make = <A>(options: {
         Effect.sync(() => {
           const error = Cause.squash(cause)
           failure = error instanceof Unavailable ? error.detail : String(error)
-          decided.openUnsafe()
           return false
         })
       ),
@@ -99,6 +98,8 @@ export const make = <A>(options: {
         ? Effect.logDebug(`${loss}next attempt in ${wait} ms`)
         : Effect.logWarning(`${loss}reconnecting`)
       lossLogged ||= !isPartOfLoss
+      // Those that wait continue at once, and may end this.
+      if (!wasConnected) decided.openUnsafe()
       yield* wasConnected ? Effect.sleep(wait) : Effect.timeoutOption(broker.nextConnected, wait)
     }).pipe(Effect.forever, Effect.forkScoped)
 

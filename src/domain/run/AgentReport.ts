@@ -37,11 +37,11 @@ export type SessionUsage = typeof SessionUsage.Type
 const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 
 export const RunLink = Schema.Struct({
-  title: name,
+  title: name.annotate({ description: "What the link shows." }),
   url: Schema.String.check(
     Schema.isMaxLength(maxUrl),
     Schema.makeFilter((text) => isHttp(text) || "must be an http or https URL", { toJsonSchema: () => ({}) })
-  )
+  ).annotate({ description: "An http or https URL." })
 }).annotate({ identifier: "RunLink", description: "A result of the work, such as a pull request." })
 export type RunLink = typeof RunLink.Type
 

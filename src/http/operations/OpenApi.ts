@@ -70,6 +70,17 @@ const withHeaders = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   return spec
 }
 
+/** Effect describes only the parameters' schemas, and most tools show only a parameter's own description. */
+const withParameterDescriptions = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
+  for (const { operation } of operationsIn(spec)) {
+    for (const parameter of operation.parameters) {
+      const { description }: { readonly description?: string } = parameter.schema
+      if (description !== undefined) parameter.description = description
+    }
+  }
+  return spec
+}
+
 /** Refused for its role are only requests that not every role allows. */
 const withRoles = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   for (const { operation } of operationsIn(spec)) {
@@ -87,7 +98,8 @@ const withRoles = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
 
 /** `server` is its address for callers. */
 export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
-  const spec = withRoles(withHeaders(withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)))
+  const plain = withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)
+  const spec = withRoles(withHeaders(withParameterDescriptions(plain)))
   spec.components.securitySchemes[tokenScheme] = {
     type: "http",
     scheme: "bearer",

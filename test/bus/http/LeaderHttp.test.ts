@@ -65,8 +65,10 @@ const makeReceived = Effect.gen(function* () {
       const isNew = !runs.has(run_id)
       if (isNew) {
         const [begun, ended] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const accepts = [yield* newMessage({ run_id, team })]
         runs.set(run_id, { prompt, isOver: false, begun, ended, onChange: new Set() })
-        yield* Effect.provide(step({ accepts: [yield* newMessage({ run_id, team })] }), rows)
+        // The relay may be interrupted, and a run that is not accepted could never be offered.
+        yield* Effect.uninterruptible(Effect.provide(step({ accepts }), rows))
       }
       const { begun, ended } = runs.get(run_id)!
       yield* repo.offerRuns([{ team, run_id, redelivered: !isNew }])

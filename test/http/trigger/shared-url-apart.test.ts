@@ -215,9 +215,9 @@ describe("the answer of a URL that another team's webhook shares is its own webh
         broken = ""
         yield* repeatUntil(history(next.id), ({ length }) => length === 1)
         if (change !== "delete") {
-          const own = (yield* history(other.id)).length
-          // A webhook that moved and still shares the URL gets what came after that.
-          expect(own).toBe("team" in change ? 1 : 0)
+          // A webhook that moved and still shares the URL gets what came after that: again, if one step failed for both.
+          const count = "team" in change ? 1 : 0
+          expect(yield* repeatUntil(history(other.id), ({ length }) => length >= count)).toHaveLength(count)
         }
       }
     })
