@@ -126,7 +126,9 @@ export class Session implements SqlConnection.Connection {
 
 type Transform = Parameters<SqlConnection.Connection["execute"]>[2] & {}
 
-/** On the system's clock, since a test's does not make the database faster. */
+/** A test's clock does not make the database faster. */
+const onSystemClock = Effect.provideService(Clock.Clock, Clock.Clock.defaultValue())
+
 export const openSession = (options: SessionOptions): Effect.Effect<Session, SqlError.SqlError, Scope.Scope> =>
   Effect.gen(function* () {
     const sockets: Array<Duplex> = []
@@ -145,7 +147,7 @@ export const openSession = (options: SessionOptions): Effect.Effect<Session, Sql
       notConnected(causeOf(error))
     )
     return session
-  }).pipe(Effect.provideService(Clock.Clock, Clock.Clock.defaultValue()))
+  }).pipe(onSystemClock)
 
 export const isReadOnly = (session: Session): Effect.Effect<boolean, SqlError.SqlError> =>
   Effect.map(session.executeValuesUnprepared(`select ${readOnly}`, []), ([row]) => row?.[0] === "on")
@@ -196,7 +198,7 @@ const makePool = (options: PoolOptions): Effect.Effect<SessionPool, never, Scope
     }
     yield* Effect.addFinalizer(() => Effect.sync(() => setTimeout(cutAll, closeTimeout).unref()))
     return pool
-  })
+  }).pipe(onSystemClock)
 
 export interface Client {
   readonly sql: SqlClient.SqlClient
