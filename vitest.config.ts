@@ -29,8 +29,18 @@ const release = [
   "test/ui/frame/reflow.test.ts"
 ]
 
+// Vitest reports failures with it, and Node 20 does not have it.
+if (!("groupBy" in Map)) {
+  const groupBy = <A, K>(items: Iterable<A>, keyOf: (item: A) => K): Map<K, Array<A>> => {
+    const groups = new Map<K, Array<A>>()
+    for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item])
+    return groups
+  }
+  Object.assign(Map, { groupBy })
+}
+
 /**
- * Node options of a worker: room for Effect's short-lived objects, whose copying takes a tenth of the CPU time, and
+ * Node options of a worker process: room for Effect's short-lived objects, whose copying takes a tenth of the CPU time, and
  * WebAssembly without optimization, since compiling the database takes longer than that saves: another tenth.
  */
 const execArgv = ["--max-semi-space-size=64", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering"]
@@ -44,6 +54,9 @@ const project = (test: TestProjectInlineConfiguration["test"]): TestProjectInlin
     maxConcurrency: 4,
     // A worker loads Effect and the rest once, not for each of a hundred files: that took half of the CPU time.
     isolate: false,
+    // One more than the two cores of a small machine, because tests wait for a quarter of the time.
+    maxWorkers: 3,
+    ...(test?.pool === "forks" && { execArgv }),
     ...test
   }
 })
@@ -68,10 +81,6 @@ export default defineConfig({
     silent: "passed-only",
     // In milliseconds; the times of all files are shown anyway.
     slowTestThreshold: 30_000,
-    isolate: false,
-    // One more than the two cores of a small machine, because tests wait for a quarter of the time. With more than one
-    // idle worker, Vitest would end one twice, and itself with it.
-    poolOptions: { forks: { minForks: 2, maxForks: 3, execArgv }, threads: { minThreads: 1, maxThreads: 1 } },
     sequence: { sequencer: TestOrder }
   }
 })

@@ -19,7 +19,7 @@ export const bundle = async (entry, name) => {
     target: "node20",
     format: "esm",
     // It loads its WebAssembly from its own folder.
-    external: ["@electric-sql/pglite", "pg-native"],
+    external: ["@electric-sql/pglite"],
     // For CommonJS modules in the bundle that `require` Node's own.
     banner: {
       js: 'import { createRequire as createRequireOfBundle } from "node:module"; const require = createRequireOfBundle(import.meta.url);'

@@ -1,6 +1,6 @@
 /**
  * The webhook trigger service as layers, for a host that runs it inside an Effect API server of its own:
- * `Routes.layer` for its `HttpLayerRouter`, on `Engine.layer`, on the `Repo`, `Bus`, `Limiter` and `Renderer` it
+ * `Routes.layer` for its `HttpRouter`, on `Engine.layer`, on the `Repo`, `Bus`, `Limiter` and `Renderer` it
  * chooses. Drivers have entries of their own: `webhook-trigger/postgres`, `/pglite` and `/amqp`. See docs/internals/embedding.md.
  */
 

@@ -61,7 +61,8 @@ const onSignal = (name: Signal): void => {
     setTimeout(() => setImmediate(() => (mayBeSame = false)), sameSignal).unref()
   } else if (!mayBeSame) {
     killGroups()
-    for (const each of signals) process.off(each, onSignal)
+    // Also that of `runMain`.
+    for (const each of signals) process.removeAllListeners(each)
     process.kill(process.pid, name)
   }
 }
@@ -72,8 +73,8 @@ const interrupted = (): number =>
   stop.signal === undefined || isStoppedBySignal ? 0 : 128 + constants.signals[stop.signal]
 
 Cli.run(process.argv.slice(2), version, local).pipe(
-  Effect.catchAllCause((cause) =>
-    Cause.isInterruptedOnly(cause)
+  Effect.catchCause((cause) =>
+    Cause.hasInterruptsOnly(cause)
       ? Effect.failCause(cause)
       : Effect.sync(() => {
           console.error(Cause.pretty(cause))
@@ -83,7 +84,6 @@ Cli.run(process.argv.slice(2), version, local).pipe(
   Effect.tap((code) => Effect.sync(() => (process.exitCode = code))),
   runMain({
     disableErrorReporting: true,
-    disablePrettyLogger: true,
     // Without a signal the process ends by itself, once its output is written.
     teardown: (_, end) => end(stop.signal === undefined ? 0 : Number(process.exitCode ?? interrupted()))
   })

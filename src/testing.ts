@@ -1,5 +1,6 @@
 /** The service's ports in memory, so that a host tests its own code without PostgreSQL or RabbitMQ. */
-import { Duration, Effect, Layer, Redacted, TestClock } from "effect"
+import { type Duration, Effect, Layer, Redacted, Scheduler } from "effect"
+import { TestClock } from "effect/testing"
 import type { Bus, LeaderBus } from "./bus/Bus.ts"
 import * as BusMemory from "./bus/BusMemory.ts"
 import { AdminKey } from "./engine/access/AdminKey.ts"
@@ -26,21 +27,23 @@ export const layerRepo: Layer.Layer<Repo> = Layer.provide(RepoSql.layer, TestDat
 /** Rows and bus in memory; `LeaderBus` is where a test's own leader takes its prompts from. */
 export const layerPorts: Layer.Layer<Repo | Bus | LeaderBus> = Layer.merge(layerRepo, BusMemory.layer)
 
+/** Continues a fiber only when the database has done what is due. */
+class AfterDatabase extends Scheduler.MixedScheduler {
+  constructor() {
+    super("async", (turn) => Effect.runCallback(Effect.andThen(TestDatabase.settled, Effect.sync(turn))))
+  }
+}
+
 /**
  * Moves the `TestClock`, from one moment at which something is due to the next. At each of them, it waits until the
  * database has done what was due. `TestClock.adjust` does not wait for that.
  */
-export const advance = (duration: Duration.DurationInput): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    const end = (yield* TestClock.currentTimeMillis) + Duration.toMillis(duration)
-    yield* TestDatabase.settled
-    for (;;) {
-      const due = Math.min(end, ...(yield* TestClock.sleeps()))
-      yield* TestClock.setTime(due)
-      yield* TestDatabase.settled
-      if (due === end) return
-    }
-  })
+export const advance = (duration: Duration.Input): Effect.Effect<void> =>
+  // The clock yields before it moves, and at each moment.
+  TestClock.adjust(duration).pipe(
+    Effect.tap(TestDatabase.settled),
+    Effect.provideService(Scheduler.Scheduler, new AfterDatabase())
+  )
 
 /** The engine on whatever ports are given, with the service's own limiter and renderer. */
 export const layerEngine = (settings: Partial<SettingsValues> = {}) =>

@@ -1,5 +1,4 @@
-import { HttpApi, OpenApi } from "@effect/platform"
-import { Schema } from "effect"
+import { HttpApi, OpenApi } from "effect/http-api"
 import { ApiKeys } from "./access/ApiKeys.ts"
 import { Audit } from "./access/Audit.ts"
 import { LeaderKeys } from "./access/LeaderKeys.ts"
@@ -9,24 +8,17 @@ import { Alerts } from "./alert/Alerts.ts"
 import { AlertDestinations, Destinations } from "./delivery/Destinations.ts"
 import { Leading } from "./Leading.ts"
 import { Overview } from "./Overview.ts"
-import { InternalError, MethodNotAllowed } from "./Problem.ts"
 import { Runs } from "./run/Runs.ts"
 import { Trigger } from "./run/Trigger.ts"
 import { Teams } from "./Teams.ts"
 import { Threads } from "./Threads.ts"
 import { Webhooks } from "./webhook/Webhooks.ts"
 
-/** Without Effect's own error for malformed requests: every error is in the format of RFC 9457. */
-const base: HttpApi.HttpApi<"webhook-trigger"> = Object.assign(HttpApi.make("webhook-trigger") as any, {
-  errorSchema: Schema.Never
-})
-
 /**
- * The definition behind the handlers, OpenAPI, the typed client and the web UI's requests. `Session` and `Overview` are
- * for the web UI only and not in OpenAPI.
+ * Without the triggers, whose routes are written by hand. `Session` and `Overview` are for the web UI only and not in
+ * OpenAPI.
  */
-export class Api extends base
-  .add(Trigger)
+export class Management extends HttpApi.make("webhook-trigger")
   .add(Teams)
   .add(LeaderKeys)
   .add(Threads)
@@ -40,10 +32,13 @@ export class Api extends base
   .add(Sessions)
   .add(Audit)
   .add(Session)
-  .add(Overview)
-  .addError(MethodNotAllowed)
-  .addError(InternalError)
-  .annotateContext(
+  .add(Overview) {}
+
+/** The definition behind the handlers, OpenAPI, the typed client and the web UI's requests. */
+export class Api extends HttpApi.make("webhook-trigger")
+  .add(Trigger)
+  .addHttpApi(Management)
+  .annotateMerge(
     OpenApi.annotations({
       title: "Webhook trigger",
       version: "1",

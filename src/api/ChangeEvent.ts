@@ -12,5 +12,5 @@ export const ChangeEvent = Schema.Struct({
   requests: Schema.Array(WebhookId),
   /** There were more changes. */
   incomplete: Schema.Boolean
-}).annotations({ identifier: "ChangeEvent" })
+}).annotate({ identifier: "ChangeEvent" })
 export type ChangeEvent = typeof ChangeEvent.Type

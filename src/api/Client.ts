@@ -1,13 +1,11 @@
-import { type HttpApi, HttpApiClient, HttpClient, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
 import { Effect, flow, identity, type Redacted } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { HttpApiClient } from "effect/http-api"
 import { Api } from "./Api.ts"
 import type { Accepted, Answered, Cancelled, Ignored } from "./run/RunAnswers.ts"
 import { triggerPath } from "./run/TriggerUrl.ts"
 
-type Definition =
-  typeof Api extends HttpApi.HttpApi<infer _Id, infer Groups, infer Error, infer _R> ? [Groups, Error] : never
-
-type All = HttpApiClient.Client<Definition[0], Definition[1], never>
+type All = HttpApiClient.ForApi<typeof Api>
 
 const makeAll = ({ adminKey, url }: Parameters<typeof make>[0]): Effect.Effect<All, never, HttpClient.HttpClient> =>
   HttpApiClient.make(Api, {
@@ -15,7 +13,9 @@ const makeAll = ({ adminKey, url }: Parameters<typeof make>[0]): Effect.Effect<A
     transformClient: flow(
       adminKey === undefined ? identity : HttpClient.mapRequest(HttpClientRequest.bearerToken(adminKey)),
       // Spans contain the URL, and a trigger URL contains the token.
-      HttpClient.withTracerDisabledWhen(({ url }) => url.includes(`${triggerPath}/`))
+      HttpClient.transformResponse(
+        Effect.provideService(HttpClient.TracerDisabledWhen, ({ url }) => url.includes(`${triggerPath}/`))
+      )
     )
   })
 
@@ -32,17 +32,14 @@ type Request<Method extends (request: never) => unknown> = Parameters<Method>[0]
 /** A method whose result depends on `wait`, and whose parameters and headers may be absent. */
 type TriggerMethod<Method extends (request: any) => Effect.Effect<any, any, any>> = <
   const Wait extends boolean = false,
-  WithResponse extends boolean = false
+  Mode extends "decoded-only" | "decoded-and-response" = "decoded-only"
 >(
-  request: Omit<Request<Method>, "headers" | "urlParams" | "withResponse"> & {
+  request: Omit<Request<Method>, "headers" | "query" | "responseMode"> & {
     readonly headers?: Request<Method>["headers"]
-    readonly urlParams?: Omit<Request<Method>["urlParams"], "wait"> & { readonly wait?: Wait }
-    readonly withResponse?: WithResponse
+    readonly query?: Omit<Request<Method>["query"], "wait"> & { readonly wait?: Wait }
+    readonly responseMode?: Mode
   }
-) => Effect.Effect<
-  WithResponse extends true ? [Triggered<Wait>, HttpClientResponse.HttpClientResponse] : Triggered<Wait>,
-  Effect.Effect.Error<ReturnType<Method>>
->
+) => Effect.Effect<HttpApiClient.Client.Response<Triggered<Wait>, Mode>, Effect.Error<ReturnType<Method>>>
 
 type Triggers = Pick<All["trigger"], "trigger" | "triggerWithHeader">
 
@@ -55,14 +52,14 @@ export type Client = Omit<All, "trigger"> & {
 const withDefaults =
   <A>(call: (request: any) => A) =>
   (request: object): A =>
-    call({ urlParams: {}, headers: {}, ...request })
+    call({ query: {}, headers: {}, ...request })
 
 /**
  * A typed client. `url` is the server's address, with its path prefix if it has one. Without an admin key only the
  * `trigger` group works. Runs on any `HttpClient`, also in a browser.
  *
  * Errors are tagged: a problem by its status, such as `NotFound`, with its `code`; a run that ended otherwise as `Failed`
- * or `TimedOut`. The rest are those of `HttpClient`, and `ParseError` for a response of another version.
+ * or `TimedOut`. The rest are those of `HttpClient`, and `SchemaError` for a response of another version.
  */
 export const make = (options: {
   readonly url: string

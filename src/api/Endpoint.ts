@@ -1,13 +1,16 @@
 /** Parts of endpoints. */
-import { HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
 
 /** An endpoint's texts in the API reference: a line, and what to know before calling it. */
 export const described = (summary: string, description: string) => OpenApi.annotations({ summary, description })
 
 /** A response without a body. */
-export const noContent = (description: string) => HttpApiSchema.NoContent.annotations({ description })
+export const noContent = (description: string) => HttpApiSchema.NoContent.annotate({ description })
 
 /** A streamed body. */
 export const streamedText = (contentType: string, description: string) =>
-  Schema.String.annotations({ description }).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType }))
+  Schema.String.annotate({ description }).pipe(HttpApiSchema.asText({ contentType }))
+
+/** `HttpApiSecurity.bearer` has a capital letter, which some readers of OpenAPI do not know. */
+export const bearer = HttpApiSecurity.http({ scheme: "bearer" })

@@ -1,4 +1,4 @@
-import { HttpBody } from "@effect/platform"
+import { HttpBody } from "effect/http"
 import * as Json from "../domain/Json.ts"
 
 /** The body with the numbers of callers as they were written: the encoders of the API know JavaScript's only. */

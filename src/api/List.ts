@@ -1,9 +1,9 @@
 import { Effect, Schema } from "effect"
 
 /** The shape of every list: entries, and how to get more. */
-export const listFields = <A, I>(entry: Schema.Schema<A, I>, order: string) => ({
-  data: Schema.Array(entry).annotations({ description: order }),
-  next_cursor: Schema.NullOr(Schema.String).annotations({
+export const listFields = <A, I>(entry: Schema.Codec<A, I>, order: string) => ({
+  data: Schema.Array(entry).annotate({ description: order }),
+  next_cursor: Schema.NullOr(Schema.String).annotate({
     description: "`cursor` of the next page; null on the last page, and if the list is not paged."
   })
 })

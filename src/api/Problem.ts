@@ -1,5 +1,5 @@
-import { HttpApiSchema } from "@effect/platform"
-import { Schema } from "effect"
+import { Schema, SchemaGetter, Struct } from "effect"
+import { HttpApiSchema } from "effect/http-api"
 import { Fault } from "../domain/Errors.ts"
 import { RunId, WebhookId } from "../domain/Id.ts"
 import { AgentReport } from "../domain/run/AgentReport.ts"
@@ -9,17 +9,17 @@ import { problemCodes } from "./ProblemTitles.ts"
 /** The media type of errors (RFC 9457). */
 export const mediaType = "application/problem+json"
 
-export const problemCode = Schema.Literal(...problemCodes)
+export const problemCode = Schema.Literals(problemCodes)
 
 /** What the webhooks that share a URL did with a request: without their names and reasons, which their own teams see. */
 export const offeredFields = {
   runs: optional(
-    Schema.Array(Schema.Struct({ webhook_id: WebhookId, run_id: RunId })).annotations({
+    Schema.Array(Schema.Struct({ webhook_id: WebhookId, run_id: RunId })).annotate({
       description: "If webhooks share the URL: the run of each that accepted the request."
     })
   ),
   cancelled: optional(
-    Schema.Array(RunId).annotations({
+    Schema.Array(RunId).annotate({
       description: "If webhooks share the URL: the runs that were cancelled because `cancel_if` holds."
     })
   ),
@@ -27,19 +27,19 @@ export const offeredFields = {
     Schema.Array(
       Schema.Struct({
         webhook_id: WebhookId,
-        code: problemCode.annotations({ description: "As in a problem." }),
+        code: problemCode.annotate({ description: "As in a problem." }),
         retried: optional(
-          Schema.Literal(true).annotations({
+          Schema.Literal(true).annotate({
             description: "The server offers the request to this webhook again, for up to 10 minutes."
           })
         )
       })
-    ).annotations({
+    ).annotate({
       description: "Webhooks that share the URL and refused the request. Do not send it again for them."
     })
   ),
   pending: optional(
-    Schema.Array(WebhookId).annotations({
+    Schema.Array(WebhookId).annotate({
       description: "Webhooks that share the URL and have not decided yet."
     })
   )
@@ -64,6 +64,18 @@ export const tags = {
   503: "ServiceUnavailable"
 } as const
 
+/** With a tag in the typed client, which is not part of the response. */
+export const tagged =
+  <const Tag extends string>(tag: Tag, status: number, description: string) =>
+  <const Fields extends Schema.Struct.Fields>(schema: Schema.Struct<Fields>) =>
+    schema.annotate({ description }).pipe(
+      Schema.decodeTo(Schema.Struct({ ...Struct.map(schema.fields, Schema.toType), _tag: Schema.Literal(tag) }), {
+        decode: SchemaGetter.transform((value: object): any => ({ ...value, _tag: tag })),
+        encode: SchemaGetter.transform(({ _tag, ...value }: any) => value)
+      }),
+      Schema.annotate({ httpApiStatus: status, description })
+    )
+
 /** A status that problems have. */
 export type ProblemStatus = keyof typeof tags
 
@@ -75,21 +87,17 @@ const problemWith = <const Status extends ProblemStatus, Members extends Schema.
 ) =>
   Schema.Struct({
     ...members,
-    type: Schema.String.annotations({ description: "The documentation of the code: `/docs#<code>`." }),
-    title: Schema.String.annotations({ description: "The meaning of the code." }),
-    status: Schema.Literal(status).annotations({ description: "The status of the response." }),
-    detail: Schema.String.annotations({ description: "The reason for this request's error." }),
-    code: problemCode.annotations({ description: "The kind of error, for programs; see `/docs`." }),
-    errors: optional(Schema.Array(Fault).annotations({ description: "The individual errors." })),
-    run_id: optional(RunId.annotations({ description: "The accepted run, which continues." })),
+    type: Schema.String.annotate({ description: "The documentation of the code: `/docs#<code>`." }),
+    title: Schema.String.annotate({ description: "The meaning of the code." }),
+    status: Schema.Literal(status).annotate({ description: "The status of the response." }),
+    detail: Schema.String.annotate({ description: "The reason for this request's error." }),
+    code: problemCode.annotate({ description: "The kind of error, for programs; see `/docs`." }),
+    errors: optional(Schema.Array(Fault).annotate({ description: "The individual errors." })),
+    run_id: optional(RunId.annotate({ description: "The accepted run, which continues." })),
     ...offeredFields
   })
-    .pipe(
-      Schema.attachPropertySignature("_tag", tags[status]),
-      HttpApiSchema.withEncoding({ kind: "Json", contentType: mediaType })
-    )
-    // The identifier comes last, because a later annotation removes it.
-    .annotations({ ...HttpApiSchema.annotations({ status }), description, identifier: `Problem${status}` })
+    .annotate({ identifier: `Problem${status}` })
+    .pipe(tagged(tags[status], status, description), HttpApiSchema.asJson({ contentType: mediaType }))
 
 export const problem = <const Status extends ProblemStatus>(status: Status, description: string) =>
   problemWith(status, description, {})
@@ -120,4 +128,7 @@ export const ServiceUnavailable = problem(
 )
 
 /** What can be wrong with a request's body, in the order of the checks. */
-export const BodyFault = Schema.Union(UnsupportedMediaType, ContentTooLarge, BadRequest, UnprocessableContent)
+export const bodyFaults = [UnsupportedMediaType, ContentTooLarge, BadRequest, UnprocessableContent] as const
+
+/** The answers of every endpoint. */
+export const commonFaults = [MethodNotAllowed, InternalError, ServiceUnavailable] as const

@@ -33,7 +33,7 @@ export const handlePrompt = (
   const attempt = Effect.suspend(() => handle(delivery))
   return Effect.flatMap(Effect.exit(restore(untilAvailable(attempt, { subject }))), (exit) => {
     if (Exit.isSuccess(exit)) return Effect.succeed<Settlement>("ack")
-    if (Cause.isInterrupted(exit.cause)) return Effect.succeed<Settlement>("requeue")
+    if (Cause.hasInterrupts(exit.cause)) return Effect.succeed<Settlement>("requeue")
     return Effect.as(Effect.logError(`${subject}: the leader's handler died`, exit.cause), "reject" as Settlement)
   })
 }
@@ -77,7 +77,7 @@ export const handleReplies = (
           )
         }
         // The consumer stops, and postponed replies with it; or the handler interrupted itself, and is run again.
-        if (Cause.isInterrupted(exit.cause)) return postpone(group, firstPause)
+        if (Cause.hasInterrupts(exit.cause)) return postpone(group, firstPause)
         const [pending, ...others] = group
         if (pending === undefined || others.length > 0) {
           return Effect.forEach(group, (one) => restore(handleReplies(handle, [one], postpone, fork)), {
@@ -86,7 +86,7 @@ export const handleReplies = (
         }
         const deaths = pending.deaths + 1
         if (deaths < maxDeaths) return postpone([{ ...pending, deaths }], pauseAfter(deaths))
-        return Effect.zipRight(
+        return Effect.andThen(
           Effect.logError(`the reply about ${runs(replies)} is dropped because its handler keeps failing`, exit.cause),
           acknowledge(group)
         )
@@ -105,15 +105,6 @@ const runs = (replies: ReadonlyArray<Reply>): string =>
 const pauseAfter = (deaths: number): Duration.Duration =>
   Duration.min(Duration.times(firstPause, 2 ** (deaths - 1)), longestPauseAfterDeath)
 
-/**
- * Waits for the fiber's end, and interrupts the fiber once `limit` has succeeded. For finalizers, where a timeout does not
- * end the wait.
- */
-export const finishBefore = <A, E>(
-  limit: Effect.Effect<unknown>,
-  fiber: Fiber.RuntimeFiber<A, E>
-): Effect.Effect<void> =>
-  Effect.flatMap(
-    Effect.forkDaemon(Effect.interruptible(Effect.zipRight(limit, Fiber.interrupt(fiber)))),
-    (interruption) => Effect.zipRight(Fiber.await(fiber), Fiber.interrupt(interruption))
-  )
+/** Waits for the fiber's end, and interrupts the fiber once `limit` has succeeded. */
+export const finishBefore = <A, E>(limit: Effect.Effect<unknown>, fiber: Fiber.Fiber<A, E>): Effect.Effect<void> =>
+  Effect.raceFirst(Effect.asVoid(Fiber.await(fiber)), Effect.andThen(limit, Fiber.interrupt(fiber)))

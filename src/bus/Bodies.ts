@@ -56,7 +56,7 @@ export const replyBody = (given: LeaderReply): readonly [type: ReplyType, body: 
 export const readReply = (type: ReplyType, body: unknown): LeaderReply | undefined => {
   if (type === "started") return { _tag: "Started" }
   if (type === "discarded") return { _tag: "Discarded" }
-  if (!Predicate.isRecord(body)) return undefined
+  if (!Predicate.isObject(body)) return undefined
   const { message, response, truncated } = body
   if (type === "file") return fileReply(body)
   if (type === "file_wanted") return isIncomingId(body.id) ? { _tag: "FileWanted", id: body.id } : undefined

@@ -160,7 +160,7 @@ export type ReplyHandler = (
 ) => Effect.Effect<void, Unavailable>
 
 /** The server's side of the message bus. Layers: `BusMemory.layer` and `BusAmqp.layer`. */
-export class Bus extends Context.Tag("webhook-trigger/Bus")<
+export class Bus extends Context.Service<
   Bus,
   {
     /** Whether confirmed prompts survive the end of this process. */
@@ -209,7 +209,7 @@ export class Bus extends Context.Tag("webhook-trigger/Bus")<
     /** Succeeds if the broker accepts messages. */
     readonly ping: Effect.Effect<void, Unavailable>
   }
->() {}
+>()("webhook-trigger/Bus") {}
 
 /** A prompt delivered to a leader. */
 export interface Delivery {
@@ -232,7 +232,7 @@ export interface Delivery {
 }
 
 /** The leader's side of the message bus. Layers: `BusMemory.layer` and `LeaderAmqp.layer`. */
-export class LeaderBus extends Context.Tag("webhook-trigger/LeaderBus")<
+export class LeaderBus extends Context.Service<
   LeaderBus,
   {
     /**
@@ -247,4 +247,4 @@ export class LeaderBus extends Context.Tag("webhook-trigger/LeaderBus")<
       options?: { readonly grace?: Effect.Effect<unknown> }
     ) => Effect.Effect<void, never, Scope.Scope>
   }
->() {}
+>()("webhook-trigger/LeaderBus") {}

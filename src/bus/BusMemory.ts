@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, FiberMap, Layer } from "effect"
+import { Clock, Context, Effect, FiberMap, Latch, Layer } from "effect"
 import type { RunId } from "../domain/Id.ts"
 import { readProgress } from "../domain/run/Progress.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -20,7 +20,7 @@ interface Consumer {
    * Opened when there may be work. Only the consumer closes it, in the same step in which it finds nothing, so no wake-up
    * is lost. Effect's `Queue` can neither drop an expired prompt nor put one back at its head.
    */
-  readonly woken: Effect.Latch
+  readonly woken: Latch.Latch
 }
 
 /** A team's queue. Its first consumer is the active one. */
@@ -33,7 +33,7 @@ interface TeamQueue {
 const recordedWithin = 5_000
 
 const wakeActive = (queue: TeamQueue): void => {
-  queue.consumers[0]?.woken.unsafeOpen()
+  queue.consumers[0]?.woken.openUnsafe()
 }
 
 const make = Effect.gen(function* () {
@@ -61,18 +61,16 @@ const make = Effect.gen(function* () {
 
   /** Removes a queued prompt at its deadline. A delivered prompt stays with its leader. */
   const expire = (queue: TeamQueue, run_id: RunId, left: number) =>
-    Effect.interruptible(
-      Effect.map(Effect.sleep(left), () => {
-        const before = queue.waiting.length
-        for (let i = before - 1; i >= 0; i--) if (queue.waiting[i]?.prompt.run_id === run_id) queue.waiting.splice(i, 1)
-        if (queue.waiting.length < before) inbox.put({ _tag: "DeadLettered", run_id, reason: "expired" })
-      })
-    )
+    Effect.map(Effect.sleep(left), () => {
+      const before = queue.waiting.length
+      for (let i = before - 1; i >= 0; i--) if (queue.waiting[i]?.prompt.run_id === run_id) queue.waiting.splice(i, 1)
+      if (queue.waiting.length < before) inbox.put({ _tag: "DeadLettered", run_id, reason: "expired" })
+    })
 
   const enqueue = (queue: TeamQueue, message: Message) =>
     Effect.gen(function* () {
       const { deadline, run_id } = message.prompt
-      const left = deadline && deadline.epochMillis - (yield* Clock.currentTimeMillis)
+      const left = deadline && deadline.epochMilliseconds - (yield* Clock.currentTimeMillis)
       if (left !== undefined && left <= 0) return inbox.put({ _tag: "DeadLettered", run_id, reason: "expired" })
       if (message.redelivered) queue.waiting.unshift(message)
       else queue.waiting.push(message)
@@ -86,7 +84,7 @@ const make = Effect.gen(function* () {
       Effect.gen(function* () {
         const message = queue.consumers[0] === consumer && !consumer.stopping ? queue.waiting.shift() : undefined
         if (message === undefined) {
-          consumer.woken.unsafeClose()
+          consumer.woken.closeUnsafe()
           if (!consumer.stopping) yield* restore(consumer.woken.await)
           return
         }
@@ -184,7 +182,7 @@ const make = Effect.gen(function* () {
       }),
 
     consume: (handle, checks) =>
-      Effect.asVoid(Effect.zipRight(observe(checks.progress ?? (() => {})), inbox.consume(handle, checks))),
+      Effect.asVoid(Effect.andThen(observe(checks.progress ?? (() => {})), inbox.consume(handle, checks))),
 
     repliesWaiting: Effect.sync(inbox.size),
 
@@ -198,17 +196,17 @@ const make = Effect.gen(function* () {
         Effect.acquireRelease(
           Effect.suspend(() => {
             const queue = declare(team)
-            const consumer: Consumer = { stopping: false, isWorking: false, woken: Effect.unsafeMakeLatch() }
+            const consumer: Consumer = { stopping: false, isWorking: false, woken: Latch.makeUnsafe() }
             queue.consumers.push(consumer)
             const work = Effect.repeat(step(queue, consumer, handle), { while: () => !consumer.stopping })
-            return Effect.map(Effect.forkDaemon(Effect.interruptible(work)), (fiber) => ({ queue, consumer, fiber }))
+            return Effect.map(Effect.forkDetach(work), (fiber) => ({ queue, consumer, fiber }))
           }),
           ({ queue, consumer, fiber }) =>
             Effect.suspend(() => {
               consumer.stopping = true
-              consumer.woken.unsafeOpen()
+              consumer.woken.openUnsafe()
               // Its answer is nowhere else, and the process may end next.
-              return Effect.map(Effect.zipRight(finishBefore(grace, fiber), inbox.emptied(recordedWithin)), () => {
+              return Effect.map(Effect.andThen(finishBefore(grace, fiber), inbox.emptied(recordedWithin)), () => {
                 queue.consumers.splice(queue.consumers.indexOf(consumer), 1)
                 wakeActive(queue)
               })
@@ -224,4 +222,4 @@ const make = Effect.gen(function* () {
  * Both sides of the bus in one process, with the rules of RabbitMQ for order, redelivery, expiry and replies. Nothing
  * survives the process. The server and the leader must share one instance.
  */
-export const layer: Layer.Layer<Bus | LeaderBus> = Layer.scopedContext(make)
+export const layer: Layer.Layer<Bus | LeaderBus> = Layer.effectContext(make)

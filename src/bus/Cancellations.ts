@@ -1,4 +1,4 @@
-import { Deferred, Effect, FiberId } from "effect"
+import { Deferred, Effect } from "effect"
 import type { RunId } from "../domain/Id.ts"
 import { RecentMap } from "../runtime/RecentMap.ts"
 
@@ -17,12 +17,12 @@ export const makeCancellations = (): Cancellations => {
   const entry = (id: RunId) => {
     const known = cancelled.get(id)
     if (known !== undefined) return known
-    const fresh = Deferred.unsafeMake<void>(FiberId.none)
+    const fresh = Deferred.makeUnsafe<void>()
     cancelled.set(id, fresh)
     return fresh
   }
   return {
-    put: (id) => Deferred.unsafeDone(entry(id), Effect.void),
+    put: (id) => Deferred.doneUnsafe(entry(id), Effect.void),
     of: entry
   }
 }

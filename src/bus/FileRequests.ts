@@ -1,5 +1,5 @@
 /** What leaders ask for on a bus on which a reply gets no response: the contents of their prompts' files, and what is kept. */
-import { Deferred, Duration, Effect, FiberId, Schedule } from "effect"
+import { Deferred, Duration, Effect, Schedule } from "effect"
 import { FileMissing, Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
 import { sentId } from "../domain/run/RunFile.ts"
@@ -16,7 +16,7 @@ export const makeFileRequests = () => {
   const waiting = new Map<string, Deferred.Deferred<Uint8Array, FileMissing>>()
   const keyOf = (run_id: RunId, id: string) => `${run_id} ${id}`
   const expect = (key: string) => {
-    const arrived = Deferred.unsafeMake<Uint8Array, FileMissing>(FiberId.none)
+    const arrived = Deferred.makeUnsafe<Uint8Array, FileMissing>()
     waiting.set(key, arrived)
     return Deferred.await(arrived)
   }
@@ -30,7 +30,7 @@ export const makeFileRequests = () => {
       const deferred = waiting.get(keyOf(run_id, id))
       if (deferred === undefined) return
       const content = missing === undefined ? Effect.succeed(bytes) : new FileMissing({ reason: missing })
-      Deferred.unsafeDone(deferred, content)
+      Deferred.doneUnsafe(deferred, content)
     },
     /** For a delivery whose replies `send` sends. An answer follows the files that were sent before it. */
     of: (run_id: RunId, send: Delivery["reply"]): Pick<Delivery, "reply" | "file" | "sendFile"> => {
@@ -48,7 +48,7 @@ export const makeFileRequests = () => {
         reply: (reply) =>
           Effect.suspend(() =>
             unstored.size > 0 && (reply._tag === "Answered" || reply._tag === "Failed")
-              ? Effect.zipRight(untilStored, send(reply))
+              ? Effect.andThen(untilStored, send(reply))
               : send(reply)
           ),
         file: (id) =>
@@ -57,9 +57,9 @@ export const makeFileRequests = () => {
             // One that the server cannot get is not asked for again.
             const arrived = Effect.exit(expect(key))
             const ask = (wait: Duration.Duration) =>
-              Effect.zipRight(
+              Effect.andThen(
                 Effect.retry(send({ _tag: "FileWanted", id }), Schedule.spaced("1 second")),
-                Effect.timeoutFail(arrived, { duration: wait, onTimeout: () => missing(id) })
+                Effect.timeoutOrElse(arrived, { duration: wait, orElse: () => Effect.fail(missing(id)) })
               )
             return Effect.ensuring(Effect.flatten(Effect.firstSuccessOf(patience.map(ask))), forget([key]))
           }),

@@ -38,7 +38,8 @@ export const makeInbox = (): Inbox => {
   const listeners = new Set<() => void>()
   const consumers: Array<Queue.Queue<Waiting>> = []
   const offerStored = () => {
-    for (const waiting of stored) consumers[0]?.unsafeOffer(waiting)
+    const [first] = consumers
+    if (first !== undefined) Queue.offerAllUnsafe(first, stored)
   }
 
   const forget = (waiting: Waiting) => {
@@ -61,11 +62,12 @@ export const makeInbox = (): Inbox => {
     put: (reply) => {
       const waiting: Waiting = { reply: storableReply(reply), acknowledge: () => forget(waiting), deaths: 0 }
       stored.add(waiting)
-      consumers[0]?.unsafeOffer(waiting)
+      const [first] = consumers
+      if (first !== undefined) Queue.offerUnsafe(first, waiting)
     },
     size: () => stored.size,
     emptied: (limit) =>
-      Effect.async((resume) => {
+      Effect.callback((resume) => {
         const end = () => {
           clearTimeout(timer)
           listeners.delete(end)
@@ -79,24 +81,18 @@ export const makeInbox = (): Inbox => {
       const scope = yield* Effect.scope
       const queue = yield* Effect.acquireRelease(join, leave)
       const postpone = (group: ReadonlyArray<Waiting>, pause: Duration.Duration) =>
-        Queue.offerAll(queue, group).pipe(Effect.delay(pause), Effect.interruptible, Effect.forkIn(scope))
-      const fork = (work: Effect.Effect<void>) => Effect.forkIn(Effect.interruptible(work), scope)
-      // Not `takeBetween`, which returns the first alone when it had to wait for it: they often arrive together.
-      const take = Effect.zipWith(Queue.take(queue), Queue.takeUpTo(queue, atOnce - 1), (first, more) => [
-        first,
-        ...more
-      ])
-      yield* take.pipe(
+        Queue.offerAll(queue, group).pipe(Effect.delay(pause), Effect.forkIn(scope))
+      const fork = (work: Effect.Effect<void>) => Effect.forkIn(work, scope)
+      yield* Queue.takeBetween(queue, 1, atOnce).pipe(
         Effect.flatMap((waiting) =>
           Effect.forEach(groupsOf(waiting), (group) => traced(group)(handleReplies(handle, group, postpone, fork)), {
             discard: true
           })
         ),
         Effect.forever,
-        Effect.interruptible,
         Effect.forkScoped
       )
-      return (received) => void queue.unsafeOffer({ ...received, deaths: 0 })
+      return (received) => void Queue.offerUnsafe(queue, { ...received, deaths: 0 })
     })
   }
 }

@@ -1,37 +1,11 @@
 /** A team leader's permissions on the broker, limited to its own team. `docs/reference/amqp.md` explains them. */
-import { Options } from "@effect/cli"
-import { Option, Schema } from "effect"
-import type { TeamName } from "../domain/Team.ts"
+import { Option } from "effect"
+import { quoted } from "./Output.ts"
+
+export type BrokerRights = ReturnType<typeof rightsOf>
 
 /** RabbitMQ's permissions are regular expressions for the names of queues and exchanges. */
-export const BrokerRights = Schema.Struct({
-  user: Schema.String,
-  vhost: Schema.String,
-  configure: Schema.String,
-  write: Schema.String,
-  read: Schema.String,
-  max_connections: Schema.Number,
-  max_channels: Schema.Number
-})
-export type BrokerRights = typeof BrokerRights.Type
-
-const vhost = Options.text("vhost").pipe(
-  Options.withPseudoName("name"),
-  Options.withDescription("The broker's virtual host (the path of AMQP_URL)"),
-  Options.withDefault("/")
-)
-const user = Options.text("broker-user").pipe(
-  Options.withPseudoName("name"),
-  Options.withDescription("The leader's user on the broker; default: team-<team>"),
-  Options.optional
-)
-
-export const brokerOptions = { vhost, user }
-
-export const rightsOf = (
-  team: TeamName,
-  options: { readonly vhost: string; readonly user: Option.Option<string> }
-): BrokerRights => ({
+export const rightsOf = (team: string, options: { readonly vhost: string; readonly user: Option.Option<string> }) => ({
   user: Option.getOrElse(options.user, () => `team-${team}`),
   vhost: options.vhost,
   // The team's queue, and the queues for cancellations.
@@ -42,9 +16,6 @@ export const rightsOf = (
   max_connections: 20,
   max_channels: 60
 })
-
-/** Any text as one shell word. */
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 /** Shell commands that grant these rights. The first asks for the password. */
 export const commandsOf = (rights: BrokerRights): string => {

@@ -1,140 +1,160 @@
-import { CliConfig, Command, ValidationError } from "@effect/cli"
-import * as NodeContext from "@effect/platform-node/NodeContext"
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Effect, identity, Layer } from "effect"
-import { arrange } from "./ArgumentParser.ts"
-import { audit } from "./Audit.ts"
-import { apiKeys } from "./access/ApiKeys.ts"
-import { sessions } from "./access/Sessions.ts"
-import { alerts } from "./alert/Alerts.ts"
-import { find, type Group, isGroup, type Leaf, nameOf } from "./Commands.ts"
-import { adminOptions } from "./Connection.ts"
-import { completion } from "./completion/Completion.ts"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, Layer } from "effect"
+import { Argument, CliConfig, CliError, CliOutput, Command, Completions, GlobalFlag } from "effect/cli"
+import { apiKeys, audit, sessions } from "./Access.ts"
+import { alerts } from "./Alerts.ts"
+import * as Call from "./Call.ts"
+import { type Leaf, local } from "./Command.ts"
 import { configCommands } from "./config/Commands.ts"
-import * as ExactNumbers from "./ExactNumbers.ts"
+import { destinations } from "./Destinations.ts"
 import { describe, type Failure, toJson, wrongUsage } from "./Failure.ts"
-import * as Help from "./Help.ts"
-import { doctor, type LocalCommands, leader, serve, supportBundle } from "./LocalCommands.ts"
+import { type LocalCommands, localCommands } from "./LocalCommands.ts"
 import { mcp } from "./Mcp.ts"
 import { print, printError } from "./Output.ts"
-import { parametersOf } from "./Parameters.ts"
-import { withProfile } from "./profile/ProfileSettings.ts"
 import { login, logout, profiles } from "./profile/Profiles.ts"
 import { runs } from "./run/Runs.ts"
 import { trigger } from "./run/Trigger.ts"
 import { teams } from "./Teams.ts"
 import { threads } from "./Threads.ts"
-import { destinations } from "./webhook/Destinations.ts"
 import { webhooks } from "./webhook/Webhooks.ts"
 
-/** Its options may precede a command's name. */
-const common = Command.make("", adminOptions, () => Effect.void)
-const { options: commonOptions } = parametersOf(common)
+const shells = ["bash", "zsh", "fish", "powershell"] as const
 
-const versionOf = (version: string) =>
-  Command.make("version", {}, () => print(version)).pipe(Command.withDescription("Print the version of this program"))
+/** `rest`: the words after `--`. */
+const program = (commands: LocalCommands, version: string, rest: ReadonlyArray<string>): Leaf => {
+  const own: ReadonlyArray<Leaf> = [
+    ...localCommands(commands, rest),
+    trigger,
+    mcp,
+    login,
+    logout,
+    ...configCommands,
+    local("version", { about: "Print the version of this program" }, {}, () => print(version)),
+    local(
+      "completion",
+      {
+        about: "Print the script that completes commands and options in a shell",
+        examples: [
+          "source <(webhook-trigger completion bash)",
+          "webhook-trigger completion zsh > ~/.zfunc/_webhook-trigger",
+          "webhook-trigger completion fish > ~/.config/fish/completions/webhook-trigger.fish"
+        ]
+      },
+      { shell: Argument.Literals("shell", shells).pipe(Argument.withDescription("The shell")) },
+      ({ shell }) => print(Completions.generate(root.name, shell, Completions.fromCommand(root)).trimEnd())
+    )
+  ]
+  const root = Command.make("webhook-trigger").pipe(
+    Command.withDescription(
+      "Put a team of AI agents to work with one HTTP POST.\n\n  Most commands manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and a key with --admin-key or ADMIN_API_KEY. --json prints JSON."
+    ),
+    Command.withExamples([
+      { command: "serve --agent 'review=claude'", description: "Run the server, with an agent as the team review" },
+      { command: "login", description: "Store the server's address and your key" },
+      {
+        command: "webhook create --from github --team review",
+        description: "Create a webhook; webhook recipes lists the services"
+      },
+      { command: "webhook run <webhook> --sample", description: "Start a run with your key; see also trigger" },
+      { command: "run watch last", description: "Watch the newest run until it ends" }
+    ]),
+    Command.withSubcommands([
+      {
+        group: "Groups of commands",
+        commands: [teams, webhooks, destinations, alerts, runs, threads, apiKeys, sessions, audit, profiles]
+      },
+      { group: "Other commands", commands: own }
+    ])
+  ) as Leaf
+  return root
+}
 
-const commands = (local: LocalCommands, version: string, program: ReadonlyArray<string> | undefined): Group => {
-  const tree: Group = {
-    name: "webhook-trigger",
-    about: "Put a team of AI agents to work with one HTTP POST.",
-    start: [
-      ["serve --agent 'review=claude'", "Run the server, with an agent as the team review"],
-      ["login", "Store the server's address and your key"],
-      ["webhook create --from github --team review", "Create a webhook; webhook recipes lists the services"],
-      ["webhook run <webhook> --sample", "Start a run with your key; see also trigger"],
-      ["run watch last", "Watch the newest run until it ends"]
-    ],
-    note: "Most commands manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and a key with --admin-key or ADMIN_API_KEY. --json prints JSON.",
-    commands: [
-      serve(local),
-      leader(local, program),
-      doctor(local, program),
-      supportBundle(local),
-      trigger,
-      mcp,
-      versionOf(version),
-      login,
-      logout,
-      teams,
-      webhooks,
-      destinations,
-      alerts,
-      runs,
-      threads,
-      apiKeys,
-      sessions,
-      audit,
-      profiles,
-      ...configCommands,
-      completion(() => tree, common)
-    ]
+/** Wrong words are reported with all other failures, in one place. */
+const presenter: CliOutput.Presenter = {
+  present: (event) => {
+    switch (event._tag) {
+      case "Help":
+        return CliOutput.defaultPresenter.present(event)
+      case "InvalidInvocation":
+        return Effect.void
+      case "Version":
+        return print(event.version)
+    }
   }
-  return tree
 }
 
-/** Splits at the first `--`. The words after it are arguments or, for `leader` and `doctor`, the program that it runs or its options. */
-const split = (words: ReadonlyArray<string>) => {
-  const at = words.indexOf("--")
-  return at < 0 ? { own: words, rest: undefined } : { own: words.slice(0, at), rest: words.slice(at + 1) }
+const faultOf = (error: CliError.CliError): string => {
+  const suggestions = "suggestions" in error ? error.suggestions.join(" or ") : ""
+  const [text = ""] = error.message.split("\n")
+  return text.replace(/ in command .*/, "") + (suggestions === "" ? "" : `; did you mean ${suggestions}?`)
 }
 
-/** The library prints its errors itself. This suppresses them, because all errors are reported in one place. */
-const silently = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.consoleWith((console) => Effect.withConsole(effect, { ...console, error: () => Effect.void }))
-
-/** `serve` has an ADMIN_API_KEY of its own, and `login` makes the profile. */
-const takesProfile = (command: Leaf): boolean => {
-  const names = parametersOf(command).options.map(({ name }) => name)
-  return names.includes("--profile") && (names.includes("--admin-key") || nameOf(command) === "trigger")
+/** Help that was asked for is no failure. */
+const failureOf = (error: CliError.CliError): Effect.Effect<void, Failure> => {
+  const errors = error._tag === "ShowHelp" ? error.errors : [error]
+  return errors.length === 0 ? Effect.void : Effect.fail(wrongUsage(errors.map(faultOf)))
 }
 
-/** From arranged words, in which each value follows its option. */
-const givenIn = (words: ReadonlyArray<string>) => {
-  const options = words.slice(0, words.indexOf("--"))
-  const valueOf = (name: string) => (options.includes(name) ? options[options.indexOf(name) + 1] : undefined)
-  return { profile: valueOf("--profile"), url: valueOf("--url"), key: valueOf("--admin-key") }
+/** The command that the words name, with the names of all above it. */
+const namedBy = (
+  command: Completions.CommandDescriptor,
+  [word, ...words]: ReadonlyArray<string>
+): Completions.CommandDescriptor => {
+  const below = command.subcommands.find(({ name }) => name === word)
+  if (below === undefined) return word === undefined ? command : namedBy(command, words)
+  return namedBy({ ...below, name: `${command.name} ${below.name}` }, words)
 }
 
-const execute = Effect.fnUntraced(function* (
-  command: Leaf,
-  path: ReadonlyArray<string>,
-  given: { readonly words: ReadonlyArray<string>; readonly args: ReadonlyArray<string> },
-  version: string
-) {
-  const { faults, words } = arrange(given.words, given.args, parametersOf(command))
-  if (faults.length > 0) return yield* wrongUsage(path.join(" "), faults)
-  yield* silently(Command.run(command, { name: path.join(" "), version })(["", "", ...words])).pipe(
-    takesProfile(command) ? withProfile(givenIn(words)) : identity,
-    Effect.catchIf(ValidationError.isValidationError, ({ error }) => wrongUsage(path.join(" "), Help.paragraphs(error)))
-  )
-})
+/**
+ * A text may begin like a flag, such as `- a list`: a flag's value is joined to it unless it names a flag itself, and an
+ * argument with white space goes behind `--`. A switch takes no value, not even the `yes` after it, and may be repeated.
+ */
+const withTexts = (words: ReadonlyArray<string>, { flags }: Completions.CommandDescriptor): ReadonlyArray<string> => {
+  const end = words.includes("--") ? words.indexOf("--") : words.length
+  const named = (word: string) =>
+    flags.find(({ aliases, name }) => [`--${name}`, ...aliases.map((alias) => `-${alias}`)].includes(word))
+  const [before, texts]: [Array<string>, Array<string>] = [[], []]
+  for (const word of words.slice(0, end)) {
+    const last = before.at(-1) ?? ""
+    const flag = named(word)
+    if (flag?.type._tag === "Boolean") {
+      const on = `--${flag.name}=true`
+      if (!before.includes(on)) before.push(on)
+      continue
+    }
+    const isText = word.startsWith("-") && named(word.split("=")[0]!) === undefined
+    if (isText && (named(last)?.type._tag ?? "Boolean") !== "Boolean") before.push(`${before.pop()}=${word}`)
+    else (isText && /\s/.test(word) ? texts : before).push(word)
+  }
+  return texts.length === 0 ? [...before, ...words.slice(end)] : [...before, "--", ...texts, ...words.slice(end + 1)]
+}
 
 /**
  * Runs the command line and returns its exit code. `words` excludes the program's name. Results go to standard output,
  * everything else to standard error.
  */
 export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, version: string, local: LocalCommands) {
-  const { own, rest } = split(words)
-  const result = Effect.gen(function* () {
-    if (own[0] === "--version" || own[0] === "-v") return yield* print(version)
-    const all = commands(local, version, rest)
-    const { command, path, wantsHelp, words } = yield* find(all, own, commonOptions)
-    if (isGroup(command)) return yield* print(Help.ofGroup(command, path))
-    if (wantsHelp) return yield* print(Help.ofCommand(command, path))
-    const args = ["leader", "doctor"].includes(nameOf(command)) ? [] : (rest ?? [])
-    yield* execute(command, path, { words, args }, version)
-  })
-  const report = (failure: Failure) =>
-    Effect.as(
-      printError(own.includes("--json") ? JSON.stringify(toJson(failure), null, 2) : describe(failure)),
-      failure.exit
-    )
-  return yield* result.pipe(Effect.as(0), Effect.catchTag("CliFailure", report), Effect.provide(layer))
+  // `help team list` is `team list --help`.
+  const at = words.findIndex((word) => !word.startsWith("-"))
+  const asked = words[at] === "help" ? [...words.toSpliced(at, 1), "--help"] : words
+  const before = words.slice(0, words.includes("--") ? words.indexOf("--") : undefined)
+  const root = program(local, version, words.slice(before.length + 1))
+  const command = namedBy(Completions.fromCommand(root), before)
+  const report = (failure: Failure) => {
+    const text = before.includes("--json") ? JSON.stringify(toJson(failure), null, 2) : describe(failure, command.name)
+    return Effect.as(printError(text), failure.exit)
+  }
+  return yield* Command.runWith(root, { version })(withTexts(asked, command)).pipe(
+    Effect.catchIf(CliError.isCliError, failureOf),
+    Effect.as(0),
+    Effect.catchTag("CliFailure", report),
+    Effect.provide(layer)
+  )
 })
 
 const layer = Layer.mergeAll(
-  NodeContext.layer,
-  Layer.provide(ExactNumbers.layer, NodeHttpClient.layer),
-  CliConfig.layer({ showBuiltIns: false, isCaseSensitive: true })
+  NodeServices.layer,
+  Call.layer,
+  CliOutput.layerPresenter(presenter),
+  CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Wizard, GlobalFlag.Completions] })
 )

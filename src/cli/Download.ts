@@ -1,59 +1,65 @@
+/** Exports, which are streamed to a file or to standard output. */
 import { createWriteStream } from "node:fs"
 import { pipeline } from "node:stream/promises"
-import { Options } from "@effect/cli"
-import { HttpClient, HttpClientRequest } from "@effect/platform"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Option, Stream } from "effect"
+import { Flag } from "effect/cli"
 import { hasProperty } from "effect/Predicate"
-import type { Connection } from "./Connection.ts"
-import { exitCodes, Failure, fromClient } from "./Failure.ts"
+import { respond } from "./Call.ts"
+import { type Leaf, remote, type Texts } from "./Command.ts"
+import type { EndpointName } from "./Endpoint.ts"
+import { exitCodes, Failure, refused } from "./Failure.ts"
+import { inputOf, type Rules } from "./Input.ts"
+import { rules as usual } from "./Rules.ts"
 
 /** The reader has enough, as `head` does. */
 const isClosedPipe = (error: unknown): boolean => hasProperty(error, "code") && error.code === "EPIPE"
 
-const notWritten = (cause: unknown) =>
-  new Failure({
-    exit: exitCodes.refused,
-    title: "Cannot write the output",
-    detail: cause instanceof Error ? cause.message : String(cause)
-  })
-
-/** Where a download is written. */
-export const output = Options.text("output").pipe(
-  Options.withAlias("o"),
-  Options.withPseudoName("file"),
-  Options.withDescription("The output file; default: standard output"),
-  Options.optional
+const output = Flag.String("output").pipe(
+  Flag.withAlias("o"),
+  Flag.withMetavar("file"),
+  Flag.withDescription("The output file; default: standard output"),
+  Flag.optional
+)
+const format = Flag.Literals("format", ["csv", "jsonl"]).pipe(
+  Flag.withDescription("csv, or jsonl (one JSON object per line); default: jsonl"),
+  Flag.withDefault("jsonl")
 )
 
-/** Streams a response to a file or to standard output. */
-export const download = (
-  { adminKey = Option.none(), url }: Connection,
-  path: string,
-  urlParams: Readonly<Record<string, string | undefined>>,
-  output: Option.Option<string>
-) =>
-  Effect.gen(function* () {
-    const client = HttpClient.filterStatusOk(yield* HttpClient.HttpClient)
-    const request = HttpClientRequest.get(url + path, { urlParams }).pipe((request) =>
-      Option.isSome(adminKey) ? HttpClientRequest.bearerToken(request, adminKey.value) : request
-    )
-    const refused = (error: unknown) => Effect.flatMap(fromClient(url, undefined)(error), Effect.fail)
-    const response = yield* Effect.catchAll(client.execute(request), refused)
-    const body = Stream.catchAll(response.stream, () =>
-      Stream.fail(
-        new Failure({ exit: exitCodes.outOfReach, title: "The connection was lost; the output is incomplete" })
+/** `export`, from an endpoint for each format with the same filters. */
+export const downloadCommand = <N extends "audit.exportCsv" | "runs.exportCsv">(
+  csv: N,
+  jsonl: N extends "audit.exportCsv" ? "audit.exportJsonLines" : "runs.exportJsonLines",
+  texts: Texts,
+  rules: Rules = {}
+): Leaf => {
+  const input = inputOf<N>(csv, usual, { rules })
+  return remote("export", texts, { words: input.config, format, output }, ({ format, output, words }, connection) =>
+    Effect.gen(function* () {
+      const { notFound, request } = yield* input.read(
+        words as Readonly<Record<string, ReadonlyArray<string>>>,
+        connection
       )
-    )
-    const source = yield* NodeStream.toReadable(body)
-    yield* Effect.tryPromise({
-      try: () =>
-        Option.isSome(output)
-          ? pipeline(source, createWriteStream(output.value))
-          : pipeline(source, process.stdout, { end: false }),
-      catch: (error) => error
-    }).pipe(
-      Effect.catchIf(isClosedPipe, () => Effect.void),
-      Effect.mapError((error) => (error instanceof Failure ? error : notWritten(error)))
-    )
-  })
+      const response = yield* respond<EndpointName>(connection, format === "csv" ? csv : jsonl, request, notFound)
+      const lost = new Failure({
+        exit: exitCodes.outOfReach,
+        title: "The connection was lost; the output is incomplete"
+      })
+      const source = yield* NodeStream.toReadable(Stream.catch(response.stream, () => Stream.fail(lost)))
+      yield* Effect.tryPromise({
+        try: () =>
+          Option.isSome(output)
+            ? pipeline(source, createWriteStream(output.value))
+            : pipeline(source, process.stdout, { end: false }),
+        catch: (error) => error
+      }).pipe(
+        Effect.catchIf(isClosedPipe, () => Effect.void),
+        Effect.mapError((error) =>
+          error instanceof Failure
+            ? error
+            : refused("Cannot write the output", error instanceof Error ? error.message : String(error))
+        )
+      )
+    })
+  )
+}

@@ -1,10 +1,13 @@
-import { HttpClientError } from "@effect/platform"
-import { Data, Effect, ParseResult, Schema, Struct } from "effect"
+import { Data, Effect, Option, Schema, Struct } from "effect"
+import { HttpClientError, type HttpClientResponse } from "effect/http"
 import { hasProperty } from "effect/Predicate"
 import { Fault } from "../domain/Errors.ts"
 
 /** The exit codes of failed commands and of `diff`, as documented in `docs/reference/cli.md`. */
-export const exitCodes = { refused: 1, usage: 2, outOfReach: 3, runFailed: 4, runTimedOut: 5, differs: 6 } as const
+export const exitCodes = {
+  ...{ refused: 1, usage: 2, outOfReach: 3, runFailed: 4, runTimedOut: 5, differs: 6 },
+  interrupted: 130
+} as const
 
 /** A failed command. It is reported on standard error. */
 export class Failure extends Data.TaggedError("CliFailure")<{
@@ -17,34 +20,38 @@ export class Failure extends Data.TaggedError("CliFailure")<{
   readonly body?: unknown
 }> {}
 
-export const usage = (detail: string, faults?: ReadonlyArray<Fault>) =>
+export const refused = (title: string, detail?: string): Failure =>
+  new Failure({ exit: exitCodes.refused, title, ...(detail !== undefined && { detail }) })
+
+export const usage = (detail: string, faults?: ReadonlyArray<Fault>): Failure =>
   new Failure({ exit: exitCodes.usage, title: "Wrong usage", detail, ...(faults && { faults }) })
 
-/** What is wrong with the words after a command's name. */
-export const wrongUsage = (command: string, details: ReadonlyArray<string>) =>
+/** What is wrong with the words of a command line. */
+export const wrongUsage = (details: ReadonlyArray<string>): Failure =>
   new Failure({
-    exit: exitCodes.usage,
-    title: `Wrong usage; see ${command} --help`,
+    ...{ exit: exitCodes.usage, title: "Wrong usage" },
     faults: details.map((detail) => ({ pointer: "", detail }))
   })
 
 /** One line, and one more for each fault. */
-export const describe = ({ title, detail, faults }: Failure): string =>
-  [
-    detail === undefined || detail === title ? title : `${title}: ${detail}`,
+export const describe = ({ detail, faults, title }: Failure, command: string): string => {
+  const more = title === "Wrong usage" && detail === undefined ? `; see ${command} --help` : ""
+  return [
+    detail === undefined || detail === title ? title + more : `${title}: ${detail}`,
     ...(faults ?? []).map((fault) => `  ${fault.pointer === "" ? "" : `${fault.pointer}  `}${fault.detail}`)
   ].join("\n")
+}
 
 /** The server's response, without the tag that the client has added, or an object of the same form. */
 export const toJson = ({ body, detail, faults, title }: Failure): unknown =>
-  hasProperty(body, "_tag") ? Struct.omit(body, "_tag") : (body ?? { title, detail, errors: faults })
+  hasProperty(body, "_tag") ? Struct.omit(body, ["_tag"]) : (body ?? { title, detail, errors: faults })
 
 const Problem = Schema.Struct({
   title: Schema.String,
   status: Schema.Number,
   code: Schema.String,
   detail: Schema.String,
-  errors: Schema.optionalWith(Schema.Array(Fault), { exact: true })
+  errors: Schema.optionalKey(Schema.Array(Fault))
 })
 const isProblem = Schema.is(Problem)
 
@@ -65,26 +72,16 @@ const asTyped = ({ detail, pointer }: Fault): Fault => {
 }
 
 /** 502 means that the run failed. */
-const exitOf = (status: number): Failure["exit"] => {
-  switch (status) {
-    case 502:
-      return exitCodes.runFailed
-    case 503:
-      return exitCodes.outOfReach
-    default:
-      return exitCodes.refused
-  }
-}
+const exits: Readonly<Record<number, number>> = { 502: exitCodes.runFailed, 503: exitCodes.outOfReach }
 
 const fromProblem = (body: typeof Problem.Type, notFound: string | undefined): Failure =>
-  new Failure({ exit: exitOf(body.status), ...textOf(body, notFound), body })
+  new Failure({ exit: exits[body.status] ?? exitCodes.refused, ...textOf(body, notFound), body })
 
-const unexpected = (url: string, status?: number) =>
-  new Failure({
-    exit: exitCodes.refused,
-    title: `Unexpected response${status === undefined ? "" : ` ${status}`} from ${url}`,
-    detail: "is it a webhook-trigger server of this version?"
-  })
+export const unexpected = (url: string, status?: number): Failure =>
+  refused(
+    `Unexpected response${status === undefined ? "" : ` ${status}`} from ${url}`,
+    "is it a webhook-trigger server of this version?"
+  )
 
 const unreachable = (url: string, cause: unknown): Failure => {
   const inner = hasProperty(cause, "cause") ? cause.cause : cause
@@ -96,24 +93,28 @@ const unreachable = (url: string, cause: unknown): Failure => {
   })
 }
 
+/** A response that is no success. `notFound` is the title for a 404. */
+export const fromResponse = (
+  url: string,
+  response: HttpClientResponse.HttpClientResponse,
+  notFound?: string
+): Effect.Effect<Failure> =>
+  Effect.map(Effect.option(response.json), (body) =>
+    Option.isSome(body) && isProblem(body.value) ? fromProblem(body.value, notFound) : unexpected(url, response.status)
+  )
+
 /** Turns an error of the typed client into a `Failure`. `notFound` is the title for a 404. `Outcome.ts` handles run outcomes. */
 export const fromClient =
-  (url: string, notFound: string | undefined) =>
+  (url: string, notFound?: string) =>
   (error: unknown): Effect.Effect<Failure> => {
     if (error instanceof Failure) return Effect.succeed(error)
     if (isProblem(error)) return Effect.succeed(fromProblem(error, notFound))
-    if (error instanceof HttpClientError.RequestError) return Effect.succeed(unreachable(url, error.cause))
-    if (error instanceof HttpClientError.ResponseError) {
-      const { response } = error
-      return response.json.pipe(
-        Effect.option,
-        Effect.map((body) =>
-          body._tag === "Some" && isProblem(body.value)
-            ? fromProblem(body.value, notFound)
-            : unexpected(url, response.status)
-        )
-      )
+    if (HttpClientError.isHttpClientError(error)) {
+      const { reason, response } = error
+      return response === undefined
+        ? Effect.succeed(unreachable(url, "cause" in reason ? reason.cause : reason))
+        : fromResponse(url, response, notFound)
     }
-    if (ParseResult.isParseError(error)) return Effect.succeed(unexpected(url))
+    if (Schema.isSchemaError(error)) return Effect.succeed(unexpected(url))
     return Effect.die(error)
   }

@@ -1,7 +1,5 @@
-/** Files that options name. `-` is standard input. */
-import { HelpDoc, ValidationError } from "@effect/cli"
-import { FileSystem } from "@effect/platform"
-import { Effect } from "effect"
+/** Files that flags name. `-` is standard input. */
+import { Effect, FileSystem } from "effect"
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
@@ -16,8 +14,5 @@ export const readText = (path: string): Effect.Effect<string, string, FileSystem
     Effect.try({ try: () => utf8.decode(bytes), catch: () => `the file ${JSON.stringify(path)} is not UTF-8` })
   )
 
-/** Reads an option's file. What is wrong with it is reported by the option's name. */
-export const fileOf =
-  <A>(option: string, read: (path: string) => Effect.Effect<A, string, FileSystem.FileSystem>) =>
-  (path: string): Effect.Effect<A, ValidationError.ValidationError, FileSystem.FileSystem> =>
-    Effect.mapError(read(path), (detail) => ValidationError.invalidValue(HelpDoc.p(`--${option}: ${detail}`)))
+/** A secret's text, without the line break with which editors end a file. */
+export const withoutLastBreak = (text: string): string => text.replace(/\r?\n$/, "")

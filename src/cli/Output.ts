@@ -78,6 +78,30 @@ export const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyA
   ].join("\n")
 }
 
+interface List<A> {
+  readonly data: ReadonlyArray<A>
+  readonly next_cursor?: string | null
+}
+
+/** A column shows a field, or what is made of the entry. */
+type Columns<A> = Readonly<Record<string, keyof A | ((one: A) => unknown)>>
+
+const cellOf = (value: unknown): Cell => {
+  if (DateTime.isDateTime(value)) return ago(DateTime.toUtc(value))
+  if (typeof value === "boolean") return yesNo(value)
+  return Array.isArray(value) ? value.join(" ") : (value as Cell)
+}
+
+/** A list as a table: its columns, the text of an empty list, and what the next page has. */
+export const listText =
+  <A>(columns: Columns<A>, empty: string, more = "") =>
+  ({ data, next_cursor }: List<A>): string => {
+    const show = (one: A) =>
+      Object.values(columns).map((column) => cellOf(typeof column === "function" ? column(one) : one[column]))
+    const text = data.length === 0 ? empty : table(Object.keys(columns), data.map(show))
+    return more === "" || !next_cursor ? text : `${text}\n\n${more}: --cursor ${next_cursor}`
+  }
+
 /** One name and value per line, aligned. Absent values are omitted. */
 export const fields = (values: Readonly<Record<string, Cell>>): string => {
   const known = Object.entries(values).filter(([, value]) => value !== undefined)
@@ -103,6 +127,9 @@ export const printable = (text: string): string =>
 /** An agent's answer, unchanged for programs and safe for terminals. */
 export const answerText = (text: string): string => (process.stdout.isTTY ? printable(text) : text)
 
+/** Any text as one word of a POSIX shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
 const oneLine = (text: string): string => printable(text.replace(/\s*\n\s*/g, " ↵ "))
 
 /** `2026-11-20 10:23:28Z` */
@@ -118,7 +145,7 @@ const units = [
 
 /** `3 min ago`; less than ten seconds are `just now`. */
 export const age = (time: DateTime.Utc, now = Date.now()): string => {
-  const seconds = Math.floor((now - time.epochMillis) / 1000)
+  const seconds = Math.floor((now - time.epochMilliseconds) / 1000)
   const [size, unit] = units.findLast(([size]) => seconds >= size) ?? units[0]
   return seconds < 10 ? "just now" : `${Math.floor(seconds / size)} ${unit} ago`
 }
@@ -157,12 +184,11 @@ export const elapsed = (ms: number | undefined): string | undefined => {
   return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`
 }
 
-/** Not `log` and `error`, which the library uses. */
 export const print = (text: string): Effect.Effect<void> => Console.info(text)
 export const printError = (text: string): Effect.Effect<void> => Console.warn(text)
 /** Writes a part of a text to standard output. A reader that is gone, as after `head`, does not matter. */
 export const write = (text: string): Effect.Effect<void> =>
-  Effect.async((resume) => {
+  Effect.callback((resume) => {
     const ignored = () => {}
     process.stdout.on("error", ignored)
     process.stdout.write(text, () => {
@@ -175,7 +201,7 @@ export const write = (text: string): Effect.Effect<void> =>
 export class NotShown extends Data.TaggedError("NotShown")<{ readonly because: string }> {}
 /** Prints a text that cannot be printed again, and fails if standard output is closed or discarded. */
 export const printOnce = (text: string): Effect.Effect<void, NotShown> =>
-  Effect.async((resume) => {
+  Effect.callback((resume) => {
     const fail = (because: string) => resume(new NotShown({ because }))
     // Node opens it there if it was closed.
     if (fstatSync(1).rdev === statSync(devNull).rdev && fstatSync(1).isCharacterDevice()) return fail("goes nowhere")

@@ -5,13 +5,14 @@
 import { Schema } from "effect"
 import { RunId, WebhookId } from "./Id.ts"
 import { allStatuses } from "./run/RunStatus.ts"
+import { Int } from "./SchemaParts.ts"
 import { TeamName } from "./Team.ts"
 
 /** The location of a fault in a request: a JSON Pointer (RFC 6901) into its body, or a parameter's name. */
 export const Fault = Schema.Struct({
-  pointer: Schema.String.annotations({ description: "A JSON Pointer into the body, or a parameter's name." }),
-  detail: Schema.String.annotations({ description: "What is wrong there." })
-}).annotations({ identifier: "Fault", description: "One thing that is wrong with a request." })
+  pointer: Schema.String.annotate({ description: "A JSON Pointer into the body, or a parameter's name." }),
+  detail: Schema.String.annotate({ description: "What is wrong there." })
+}).annotate({ identifier: "Fault", description: "One thing that is wrong with a request." })
 export type Fault = typeof Fault.Type
 
 /**
@@ -42,9 +43,9 @@ export class UnsupportedMediaType extends Schema.TaggedError<UnsupportedMediaTyp
 export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {
   limit_bytes: Schema.Number,
   /** Set if the limit is no setting. */
-  is_fixed: Schema.optionalWith(Schema.Literal(true), { exact: true }),
+  is_fixed: Schema.optionalKey(Schema.Literal(true)),
   /** What is accepted, if that is more than a number of bytes. */
-  detail: Schema.optionalWith(Schema.String, { exact: true })
+  detail: Schema.optionalKey(Schema.String)
 }) {}
 
 /** The body is not the JSON object it should be. */
@@ -66,7 +67,7 @@ export class Invalid extends Schema.TaggedError<Invalid>()("Invalid", { faults: 
 /** `of`: missing among the variables, or in a whole request. */
 export class MissingVariables extends Schema.TaggedError<MissingVariables>()("MissingVariables", {
   names: Schema.Array(Schema.String),
-  of: Schema.optionalWith(Schema.Literal("variables", "payload"), { exact: true })
+  of: Schema.optionalKey(Schema.Literals(["variables", "payload"]))
 }) {}
 
 /** A filter of the webhook, `accept_if` or `cancel_if`, cannot be evaluated for the input. */
@@ -103,7 +104,7 @@ export class ThreadKeyTooLong extends Schema.TaggedError<ThreadKeyTooLong>()("Th
 
 /** Edit conflict: the webhook was changed after the version that the request is meant for. */
 export class EditConflict extends Schema.TaggedError<EditConflict>()("EditConflict", {
-  version: Schema.Int
+  version: Int
 }) {}
 
 /**
@@ -114,7 +115,7 @@ export class EditConflict extends Schema.TaggedError<EditConflict>()("EditConfli
  * - `expired`: sent too long ago, or in the future.
  * - `mismatch`: the signature or secret does not belong to this request.
  */
-export const VerificationCause = Schema.Literal("address", "missing", "malformed", "expired", "mismatch")
+export const VerificationCause = Schema.Literals(["address", "missing", "malformed", "expired", "mismatch"])
 export type VerificationCause = typeof VerificationCause.Type
 
 /** The caller could not be verified beyond its token. It does not learn the reason. */
@@ -138,7 +139,7 @@ export class UrlShared extends Schema.TaggedError<UrlShared>()("UrlShared", { de
 
 /** The queue is full: the server's, or this webhook's. */
 export class TooManyQueued extends Schema.TaggedError<TooManyQueued>()("TooManyQueued", {
-  of: Schema.Literal("server", "webhook"),
+  of: Schema.Literals(["server", "webhook"]),
   limit: Schema.Number
 }) {}
 
@@ -151,10 +152,10 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
 
 /** The webhook's budget of the day is used up: its runs, or their cost in US dollars. */
 export class BudgetExceeded extends Schema.TaggedError<BudgetExceeded>()("BudgetExceeded", {
-  of: Schema.Literal("runs", "cost"),
+  of: Schema.Literals(["runs", "cost"]),
   limit: Schema.Number,
   used: Schema.Number,
-  resets_at: Schema.DateTimeUtc,
+  resets_at: Schema.DateTimeUtcFromString,
   /** Milliseconds until then. */
   retry_after_ms: Schema.Number
 }) {}
@@ -162,11 +163,15 @@ export class BudgetExceeded extends Schema.TaggedError<BudgetExceeded>()("Budget
 /** No more event streams can be opened: in this session, with this key, of this webhook or on this server. */
 export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooManyStreams", {
   limit: Schema.Number,
-  of: Schema.Literal("session", "webhook", "server", "key")
+  of: Schema.Literals(["session", "webhook", "server", "key"])
 }) {}
 
 /** The server cannot get a file that a request named. `reason`, for people, is without its URL. */
-export class FileMissing extends Schema.TaggedError<FileMissing>()("FileMissing", { reason: Schema.String }) {}
+export class FileMissing extends Schema.TaggedError<FileMissing>()("FileMissing", { reason: Schema.String }) {
+  override get message() {
+    return this.reason
+  }
+}
 
 /** Another leader has the prompt now, or nobody needs to work on it any longer. */
 export class PromptLost extends Schema.TaggedError<PromptLost>()("PromptLost", {}) {}
@@ -177,13 +182,13 @@ export class TooManyExports extends Schema.TaggedError<TooManyExports>()("TooMan
 /** The run has ended in another way. */
 export class RunEnded extends Schema.TaggedError<RunEnded>()("RunEnded", {
   run_id: RunId,
-  status: Schema.Literal(...allStatuses)
+  status: Schema.Literals(allStatuses)
 }) {}
 
 /** The run does not wait for approval, or no longer. */
 export class ApprovalOver extends Schema.TaggedError<ApprovalOver>()("ApprovalOver", {
   run_id: RunId,
-  status: Schema.Literal(...allStatuses),
+  status: Schema.Literals(allStatuses),
   isDenied: Schema.Boolean,
   /** Who decided. */
   decided_by: Schema.UndefinedOr(Schema.String)
@@ -216,19 +221,23 @@ export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", { de
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {
   detail: Schema.String,
   /** The address that says which provider issues access tokens (RFC 9728), if the request could have one. */
-  resource_metadata: Schema.optionalWith(Schema.String, { exact: true }),
+  resource_metadata: Schema.optionalKey(Schema.String),
   /** Set if the request had an access token. A client then gets a new one (RFC 6750, 3.1). */
-  invalid_token: Schema.optionalWith(Schema.Literal(true), { exact: true })
+  invalid_token: Schema.optionalKey(Schema.Literal(true))
 }) {}
 
 /** Database, broker or bucket unreachable, or the server is stopping. The same request may succeed in a moment. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
-  what: Schema.Literal("database", "broker", "files", "server"),
+  what: Schema.Literals(["database", "broker", "files", "server"]),
   detail: Schema.String,
   /** Set if the request certainly had no effect: it was never sent, or was refused. */
-  not_done: Schema.optionalWith(Schema.Literal(true), { exact: true }),
+  not_done: Schema.optionalKey(Schema.Literal(true)),
   /** Set if the request is about a message of ours in Slack: it concerns no other webhook. */
-  is_of_slack: Schema.optionalWith(Schema.Literal(true), { exact: true }),
+  is_of_slack: Schema.optionalKey(Schema.Literal(true)),
   /** Set if the request's run was accepted before, and continues. */
-  run_id: Schema.optionalWith(RunId, { exact: true })
-}) {}
+  run_id: Schema.optionalKey(RunId)
+}) {
+  override get message() {
+    return this.detail
+  }
+}

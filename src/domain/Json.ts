@@ -47,7 +47,7 @@ export class JsonNumber {
 
 /** The members of an object; none, if it is something else. */
 export const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  Predicate.isReadonlyRecord(value) ? value : {}
+  Predicate.isReadonlyObject(value) ? value : {}
 
 export const isNumber = (value: unknown): value is number | JsonNumber =>
   typeof value === "number" || value instanceof JsonNumber
@@ -412,7 +412,7 @@ const mapped = (
 ): unknown => {
   if (isNumber(value)) return number(value)
   if (Array.isArray(value)) return value.map((item) => mapped(item, number, isKept))
-  if (!Predicate.isReadonlyRecord(value)) return value
+  if (!Predicate.isReadonlyObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [name, isKept(name) ? member : mapped(member, number, isKept)])
   )

@@ -10,11 +10,12 @@ import {
   RunId,
   SessionId,
   ThreadId,
+  Uuid,
   WebhookId
 } from "./Id.ts"
 import { TeamName } from "./Team.ts"
 
-const parsedAs = <A extends string>(schema: Schema.Schema<A, string>) => {
+const parsedAs = <A extends string>(schema: Schema.Codec<A, string>) => {
   const is = Schema.is(schema)
   return (text: string): Effect.Effect<A, NotFound> => (is(text) ? Effect.succeed(text) : new NotFound())
 }
@@ -34,5 +35,5 @@ export const alertRuleIdOf = inLowerCase(parsedAs(AlertRuleId))
 export const sessionIdOf = inLowerCase(parsedAs(SessionId))
 export const leaderKeyIdOf = inLowerCase(parsedAs(LeaderKeyId))
 export const apiKeyIdOf = inLowerCase(parsedAs(ApiKeyId))
-export const requestIdOf = inLowerCase(parsedAs(Schema.UUID))
+export const requestIdOf = inLowerCase(parsedAs(Uuid))
 export const teamNameOf = parsedAs(TeamName)

@@ -1,5 +1,5 @@
 /** What a schema accepts, and what is wrong with a value, in plain English. */
-import { SchemaAST as AST, Option, type ParseResult, Predicate } from "effect"
+import { SchemaAST as AST, type JsonSchema, type SchemaIssue } from "effect"
 
 /** What is wrong at a place in a value. */
 interface PlacedFault {
@@ -11,7 +11,6 @@ interface PlacedFault {
 interface Limits {
   readonly type?: unknown
   readonly format?: unknown
-  readonly enum?: unknown
   readonly minimum?: unknown
   readonly exclusiveMinimum?: unknown
   readonly maximum?: unknown
@@ -27,9 +26,11 @@ const alternatives = (values: ReadonlyArray<string>): string =>
 
 const literal = (value: AST.LiteralValue): string => (value === null ? "null" : `\`${value}\``)
 
-/** `1 to 255`, `at least 1`, `at most 9`; `undefined` without limits. */
+/** `1 to 255`, `at least 1`, `at most 9`; `undefined` without limits. Those of `Schema.Int` itself do not count. */
 const range = (least: unknown, most: unknown): string | undefined => {
-  const [min, max] = [least, most].map((limit) => (typeof limit === "number" ? limit : undefined))
+  const [min, max] = [least, most].map((limit) =>
+    typeof limit === "number" && Math.abs(limit) < Number.MAX_SAFE_INTEGER ? limit : undefined
+  )
   if (min !== undefined && max !== undefined) return min === max ? `${min}` : `${min} to ${max}`
   return min !== undefined ? `at least ${min}` : max !== undefined ? `at most ${max}` : undefined
 }
@@ -54,115 +55,110 @@ const array = ({ maxItems, minItems }: Limits): string => {
   return limits === undefined ? "an array" : `an array of ${limits} ${/(^| )1$/.test(limits) ? "entry" : "entries"}`
 }
 
-/** The limits of the refinements of an AST, and what they refine. */
-const withLimits = (ast: AST.AST): readonly [AST.AST, Limits] => {
-  const own: Limits = Option.getOrElse(AST.getJSONSchemaAnnotation(ast), () => ({}))
-  if (!AST.isRefinement(ast)) return [ast, own]
-  const [base, inner] = withLimits(ast.from)
-  return [base, { ...inner, ...own }]
+/** The JSON Schema of the checks of an AST. */
+const limitsOf = (ast: AST.AST, type: JsonSchema.Type): Limits => {
+  const limits: Limits = { ...(typeof ast.annotations?.format === "string" && { format: ast.annotations.format }) }
+  const add = (check: AST.Check<any>): void => {
+    if (check._tag === "FilterGroup") check.checks.forEach(add)
+    const own = check.annotations?.toJsonSchema?.({ type, schemas: [] })
+    Object.assign(limits, Array.isArray(own) ? own[0] : own)
+  }
+  ast.checks?.forEach(add)
+  return limits
 }
 
 /** The members of a union, without those that stand for an absent value. */
 const membersOf = (ast: AST.AST): ReadonlyArray<AST.AST> =>
-  AST.isUnion(ast) ? ast.types.flatMap(membersOf) : AST.isUndefinedKeyword(ast) ? [] : [ast]
+  AST.isUnion(ast) ? ast.types.flatMap(membersOf) : AST.isUndefined(ast) ? [] : [ast]
 
 /** What the schema accepts: `a string of 1 to 255 characters`, `` `true` or `false` ``. */
-export const accepted = (ast: AST.AST): string => {
-  const [base, limits] = withLimits(ast)
-  if (limits.type === "integer") return number("a whole number", limits)
-  if (limits.type === "number") return number("a number", limits)
-  if (Array.isArray(limits.enum)) return alternatives(limits.enum.map((value) => literal(value)))
-  if (limits.type === "string" && !AST.isLiteral(base)) return string(limits)
-  switch (base._tag) {
+const accepted = (ast: AST.AST): string => {
+  switch (ast._tag) {
     case "Literal":
-      return literal(base.literal)
-    case "StringKeyword":
+      return literal(ast.literal)
+    case "Null":
+      return "null"
+    case "String":
     case "TemplateLiteral":
-      return string(limits)
-    case "NumberKeyword":
-      return number("a number", limits)
-    case "BooleanKeyword":
+      return string(limitsOf(ast, "string"))
+    case "Number": {
+      const limits = limitsOf(ast, "number")
+      return number(limits.type === "integer" ? "a whole number" : "a number", limits)
+    }
+    case "Boolean":
       return "`true` or `false`"
-    case "TupleType":
-      return array(limits)
-    case "TypeLiteral":
+    case "Arrays":
+      return array(limitsOf(ast, "array"))
+    case "Objects":
       return "an object"
     case "Union":
-      return alternatives([...new Set(membersOf(base).map(accepted))])
-    case "Transformation":
-      return accepted(base.from)
+      return alternatives([...new Set(membersOf(ast).map(accepted))])
     case "Suspend":
-      return accepted(base.f())
-    default:
-      return "a valid value"
+      return accepted(ast.thunk())
+    default: {
+      const encoded = AST.toEncoded(ast)
+      return encoded === ast ? "a valid value" : accepted(encoded)
+    }
   }
 }
 
-/** A schema's own text for an issue. `overrides`: also for issues within the value. */
-const ownText = (issue: ParseResult.ParseIssue): { readonly text: string; readonly overrides: boolean } | undefined => {
-  if (!("ast" in issue)) return undefined
-  const annotation = Option.getOrUndefined(AST.getMessageAnnotation(issue.ast as AST.Annotated))
-  const message: unknown = annotation?.(issue)
-  if (typeof message === "string") return { text: message, overrides: false }
-  return Predicate.hasProperty(message, "message") && typeof message.message === "string"
-    ? { text: message.message, overrides: Predicate.hasProperty(message, "override") && message.override === true }
-    : undefined
+/** A schema's own text for all that is wrong with a value. */
+const ownText = (ast: AST.AST): string | undefined => {
+  const message = AST.resolve(ast)?.message
+  return typeof message === "string" ? message : undefined
 }
-
-/** It is about this value, and not about a part of it. */
-const isAboutItself = (issue: ParseResult.ParseIssue): boolean =>
-  issue._tag === "Type" ||
-  (issue._tag === "Refinement" && issue.kind === "Predicate") ||
-  (issue._tag === "Transformation" && issue.kind === "Transformation")
-
-const issuesOf = (
-  issues: ParseResult.SingleOrNonEmpty<ParseResult.ParseIssue>
-): ReadonlyArray<ParseResult.ParseIssue> => (Array.isArray(issues) ? issues : [issues as ParseResult.ParseIssue])
 
 /**
  * All that is wrong, each with a text like `must be a string of 1 to 255 characters`. `outer`: the schema of the value as
  * it is known to callers, around what has failed in it.
  */
 export const faultsOf = (
-  issue: ParseResult.ParseIssue,
+  issue: SchemaIssue.Issue,
   path: ReadonlyArray<PropertyKey> = [],
   outer?: AST.AST
 ): ReadonlyArray<PlacedFault> => {
-  const own = ownText(issue)
-  if (own !== undefined && (own.overrides || isAboutItself(issue))) return [{ path, detail: own.text }]
+  const ast = "ast" in issue ? (outer ?? issue.ast) : outer
+  const own = "ast" in issue && issue._tag !== "UnexpectedKey" ? ownText(issue.ast) : undefined
+  if (own !== undefined) return [{ path, detail: own }]
+  const notAccepted = { path, detail: ast === undefined ? "is not valid" : `must be ${accepted(ast)}` }
   switch (issue._tag) {
-    case "Missing":
+    case "MissingKey":
       return [{ path, detail: "is required" }]
-    case "Unexpected":
+    case "UnexpectedKey":
       return [{ path, detail: "is not a field that can be set" }]
     case "Forbidden":
       return [{ path, detail: "is not allowed" }]
     case "Pointer":
-      return faultsOf(issue.issue, [...path, ...issuePath(issue.path)])
-    case "Type":
-      return [{ path, detail: issue.message ?? `must be ${accepted(outer ?? issue.ast)}` }]
-    case "Refinement":
-      return issue.kind === "Predicate" && issue.issue._tag === "Type" && issue.issue.message === undefined
-        ? [{ path, detail: `must be ${accepted(outer ?? issue.ast)}` }]
-        : faultsOf(issue.issue, path, outer ?? issue.ast)
-    case "Transformation":
-      return faultsOf(issue.issue, path, outer ?? issue.ast)
+      return faultsOf(issue.issue, [...path, ...issue.path])
+    case "InvalidType":
+    case "OneOf":
+      return [notAccepted]
+    case "InvalidValue":
+      return [issue.annotations?.message === undefined ? notAccepted : { path, detail: issue.annotations.message }]
+    case "Filter": {
+      const message = issue.filter.annotations?.message
+      return message === undefined ? faultsOf(issue.issue, path, ast) : [{ path, detail: message }]
+    }
+    case "Encoding":
+      // A number in a text, or another value that the text stands for.
+      return faultsOf(issue.issue, path, membersOf(issue.ast).find(AST.isNumber))
     case "Composite": {
-      const parts = issuesOf(issue.issues)
-      if (!AST.isUnion(issue.ast)) return parts.flatMap((part) => faultsOf(part, path))
-      const members = membersOf(issue.ast)
+      // One rule after another: what breaks the first may break them all.
+      const [rule] = issue.issues.filter(({ _tag }) => _tag === "Filter")
+      return rule === undefined ? issue.issues.flatMap((part) => faultsOf(part, path, ast)) : faultsOf(rule, path, ast)
+    }
+    case "AnyOf": {
       // What is wrong within the only member that has the value's kind helps more than a list of all members.
-      const within = parts.flatMap((part) => faultsOf(part, path)).filter((fault) => fault.path.length > path.length)
+      const within = issue.issues
+        .flatMap((part) => faultsOf(part, path))
+        .filter((fault) => fault.path.length > path.length)
       if (within.length > 0) return within
-      const only = members.filter((member) => !(AST.isLiteral(member) && member.literal === null))
-      if (only.length !== 1) return [{ path, detail: `must be ${accepted(outer ?? issue.ast)}` }]
-      const [first] = parts
-        .flatMap((part) => faultsOf(part, path, only[0]))
+      const [only, ...others] = membersOf(issue.ast).filter((member) => !AST.isNull(member))
+      if (only === undefined || others.length > 0) return [notAccepted]
+      const [first] = issue.issues
+        .flatMap((part) => faultsOf(part, path, only))
         .filter(({ detail }) => detail !== "must be null")
-      return [first ?? { path, detail: `must be ${accepted(outer ?? issue.ast)}` }]
+      return [first ?? { path, detail: ownText(only) ?? `must be ${accepted(only)}` }]
     }
   }
 }
-
-const issuePath = (path: ParseResult.Path): ReadonlyArray<PropertyKey> =>
-  Array.isArray(path) ? path : [path as PropertyKey]

@@ -5,16 +5,20 @@ import { teamNameAccepts, teamNamePattern } from "./TeamName.ts"
 import { optional, time } from "./Time.ts"
 
 /** A team's name, a slug that becomes part of a queue's name and of addresses. */
-export const TeamName = Schema.String.pipe(
-  Schema.pattern(teamNamePattern, { message: () => teamNameAccepts }),
+export const TeamName = Schema.String.check(
+  Schema.makeFilter((text) => teamNamePattern.test(text) || teamNameAccepts, {
+    toJsonSchema: () => ({ pattern: teamNamePattern.source }),
+    arbitraryConstraint: { patterns: [teamNamePattern] }
+  })
+).pipe(
   Schema.brand("TeamName"),
-  Schema.annotations({ description: "A team's name: lower-case letters, digits and hyphens." })
+  Schema.annotate({ description: "A team's name: lower-case letters, digits and hyphens." })
 )
 export type TeamName = typeof TeamName.Type
 
 export const TeamWork = Schema.Struct({
   run_id: RunId,
-  status: Schema.Literal(...allStatuses).annotations({
+  status: Schema.Literals(allStatuses).annotate({
     description: "The run's status. If it is final, the run has ended, but its agent may still work."
   }),
   since: time("When the leader reported that it started; before that, when it was sent."),
@@ -24,22 +28,22 @@ export const TeamWork = Schema.Struct({
       "When it was released, and the team could get its next prompt, although the leader had not confirmed that the agent has stopped."
     )
   )
-}).annotations({ identifier: "TeamWork", description: "A run that the team's leader has, or may still have." })
+}).annotate({ identifier: "TeamWork", description: "A run that the team's leader has, or may still have." })
 export type TeamWork = typeof TeamWork.Type
 
 export const Team = Schema.Struct({
   team: TeamName,
-  running: Schema.Boolean.annotations({
+  running: Schema.Boolean.annotate({
     description: "Whether at least one leader is connected: it consumes the team's queue, or uses HTTP."
   }),
-  consumers: Schema.Number.annotations({
+  consumers: Schema.Finite.annotate({
     description: "How many leaders are connected; only one of them works at a time."
   }),
-  queued: Schema.Number.annotations({
+  queued: Schema.Finite.annotate({
     description: "Runs and chat messages accepted for the team and not yet sent to it."
   }),
   at_work: optional(
-    Schema.Array(TeamWork).annotations({
+    Schema.Array(TeamWork).annotate({
       description:
         "What holds the team: ended runs whose agents may still work, oldest first, then the oldest run that was sent. Absent: nothing."
     })
@@ -53,14 +57,14 @@ export const Team = Schema.Struct({
     )
   ),
   resting_until: optional(time("When the rest ends, unless the team is resumed before that.")),
-  resting_reason: optional(Schema.String.annotations({ description: "The limit in the agent's words." })),
+  resting_reason: optional(Schema.String.annotate({ description: "The limit in the agent's words." })),
   created_at: time("When the team was created.")
-}).annotations({ identifier: "Team", description: "A team that webhooks can put to work." })
+}).annotate({ identifier: "Team", description: "A team that webhooks can put to work." })
 export type Team = typeof Team.Type
 
 export const TeamReleased = Schema.Struct({
-  released: Schema.Array(RunId).annotations({ description: "The runs that no longer hold the team." })
-}).annotations({ identifier: "TeamReleased", description: "What the team was released from." })
+  released: Schema.Array(RunId).annotate({ description: "The runs that no longer hold the team." })
+}).annotate({ identifier: "TeamReleased", description: "What the team was released from." })
 export type TeamReleased = typeof TeamReleased.Type
 
 /** The fields of a new team. */

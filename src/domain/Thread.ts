@@ -13,16 +13,16 @@ export const maxThreadKey = 500
 export const threadKeyOf = (text: string): string | undefined => text.trim() || undefined
 
 /** A thread's key as people write it. */
-export const ThreadKey = Schema.String.pipe(
-  Schema.maxLength(maxThreadKey),
-  Schema.filter((text) => threadKeyOf(text) !== undefined || "must not be blank"),
-  Schema.filter(isStorable, { message: () => unstorableDetail })
+export const ThreadKey = Schema.String.check(
+  Schema.isMaxLength(maxThreadKey),
+  Schema.makeFilter((text) => threadKeyOf(text) !== undefined || "must not be blank"),
+  Schema.makeFilter((text) => isStorable(text) || unstorableDetail, { toJsonSchema: () => ({}) })
 )
 
-const key = Schema.String.annotations({ description: "Runs of a team with the same key belong to the same thread." })
+const key = Schema.String.annotate({ description: "Runs of a team with the same key belong to the same thread." })
 
 /** The thread of a run. */
-export const RunThread = Schema.Struct({ id: ThreadId, key }).annotations({
+export const RunThread = Schema.Struct({ id: ThreadId, key }).annotate({
   identifier: "RunThread",
   description: "The conversation that the run belongs to."
 })
@@ -37,8 +37,8 @@ export const Thread = Schema.Struct({
   ended_at: optional(
     time("When it was reset, or had no runs for `THREAD_IDLE`. The next run with its key begins another thread.")
   ),
-  session_id: AgentReport.fields.session_id.annotations({
+  session_id: AgentReport.fields.session_id.annotate({
     description: "The agent's session, as the newest ended run reported it. Absent: none was reported."
   })
-}).annotations({ identifier: "Thread", description: "A conversation with a team's agent: its runs share a session." })
+}).annotate({ identifier: "Thread", description: "A conversation with a team's agent: its runs share a session." })
 export type Thread = typeof Thread.Type

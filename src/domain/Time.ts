@@ -1,4 +1,4 @@
-import { DateTime, Option, ParseResult, Schema } from "effect"
+import { DateTime, Effect, Option, Schema, SchemaIssue, SchemaTransformation } from "effect"
 
 /** RFC 3339, 5.6, without leap seconds. */
 const rfc3339 =
@@ -13,19 +13,19 @@ const isDay = (text: string): boolean => {
 const parse = (text: string): Option.Option<DateTime.Utc> =>
   rfc3339.test(text) && isDay(text) ? DateTime.make(text.toUpperCase()) : Option.none()
 
-const Time = Schema.transformOrFail(Schema.String, Schema.DateTimeUtcFromSelf, {
-  strict: true,
-  decode: (text, _, ast) =>
+const transformation = SchemaTransformation.transformEffect({
+  decode: (text: string) =>
     Option.match(parse(text), {
-      onNone: () => ParseResult.fail(new ParseResult.Type(ast, text, "must be a time like 2026-01-02T03:04:05.678Z")),
-      onSome: ParseResult.succeed
+      onNone: () =>
+        Effect.fail(new SchemaIssue.InvalidValue({ message: "must be a time like 2026-01-02T03:04:05.678Z" })),
+      onSome: Effect.succeed
     }),
-  encode: (time) => ParseResult.succeed(DateTime.formatIso(time))
+  encode: (time: DateTime.Utc) => Effect.succeed(DateTime.formatIso(time))
 })
 
 /** A point in time: a `DateTime.Utc` in code, RFC 3339 in UTC with milliseconds in JSON. */
 export const time = (description: string) =>
-  Time.annotations({ description, jsonSchema: { type: "string", format: "date-time", description } })
+  Schema.String.annotate({ format: "date-time", description }).pipe(Schema.decodeTo(Schema.DateTimeUtc, transformation))
 
 /** An optional field, without a key when absent. */
-export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+export const optional: typeof Schema.optionalKey = Schema.optionalKey

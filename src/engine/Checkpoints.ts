@@ -14,7 +14,7 @@ export type Checkpoint =
   | "ended"
 
 /** For tests that stop a server at an exact step: called when the engine reaches one. Does nothing unless provided. */
-export class Checkpoints extends Context.Reference<Checkpoints>()("webhook-trigger/Checkpoints", {
+export class Checkpoints extends Context.Reference("webhook-trigger/Checkpoints", {
   defaultValue: (): ((point: Checkpoint) => Effect.Effect<void>) => () => Effect.void
 }) {}
 
@@ -22,4 +22,4 @@ export class Checkpoints extends Context.Reference<Checkpoints>()("webhook-trigg
 export const after = <A, E, R>(
   checkpoint: Effect.Effect<void>,
   effect: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => (checkpoint === Effect.void ? effect : Effect.zipRight(checkpoint, effect))
+): Effect.Effect<A, E, R> => (checkpoint === Effect.void ? effect : Effect.andThen(checkpoint, effect))

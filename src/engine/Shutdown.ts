@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 
 /** How a stopping server tells the engine: first no new triggers, then no more waiting. */
-export class Shutdown extends Context.Tag("webhook-trigger/Shutdown")<
+export class Shutdown extends Context.Service<
   Shutdown,
   {
     /** From now on nothing is accepted. */
@@ -12,7 +12,7 @@ export class Shutdown extends Context.Tag("webhook-trigger/Shutdown")<
     /** Calls `listener` when waiting ends, or now if it has ended, until the returned function is called. */
     readonly onStopWaiting: (listener: () => void) => () => void
   }
->() {
+>()("webhook-trigger/Shutdown") {
   static readonly layer: Layer.Layer<Shutdown> = Layer.sync(Shutdown, () => {
     let begun = false
     let waitingIsOver = false

@@ -1,7 +1,7 @@
 /** An agent as a team's leader: a program, or an endpoint. */
 import { accessSync, constants, statSync } from "node:fs"
 import { delimiter, isAbsolute, join } from "node:path"
-import { Clock, Duration, Effect, Exit, Option, Runtime, Schema, type Scope } from "effect"
+import { Clock, Duration, Effect, Exit, Option, Schema, type Scope } from "effect"
 import type { LeaderBus, Prompt } from "../bus/Bus.ts"
 import type { Progress } from "../domain/run/Progress.ts"
 import type { StepReport } from "../domain/run/Step.ts"
@@ -22,9 +22,9 @@ export interface AgentLeaderOptions extends Place {
   readonly team: TeamName
   readonly agent: Agent
   /** Time limit for one prompt. Then the agent is stopped. Default: no limit. */
-  readonly timeout?: Duration.DurationInput
+  readonly timeout?: Duration.Input
   /** How long the agent may show nothing. Then it is stopped, and the run ends as `error`, code `agent_stalled`. Default: no limit. */
-  readonly stallTimeout?: Duration.DurationInput
+  readonly stallTimeout?: Duration.Input
   /** How long the agent may continue after the leader is stopped. Default: 10 seconds. */
   readonly grace?: Leader.Grace
   /** Where its program works, one prompt at a time. Default: in `folder`, which is not locked. */
@@ -48,11 +48,11 @@ export class ProgramMissing extends Schema.TaggedError<ProgramMissing>()("Progra
  * Otherwise the agent is stopped, and the prompt is redelivered first.
  */
 export const start = (options: AgentLeaderOptions): Effect.Effect<void, ProgramMissing, LeaderBus | Scope.Scope> =>
-  Effect.zipRight(checkProgram(options.agent), lead(options))
+  Effect.andThen(checkProgram(options.agent), lead(options))
 
 /** Leads the team with the agent until interrupted, for example by SIGTERM. */
 export const run = (options: AgentLeaderOptions): Effect.Effect<never, ProgramMissing, LeaderBus> =>
-  Effect.scoped(Effect.zipRight(start(options), Effect.never))
+  Effect.scoped(Effect.andThen(start(options), Effect.never))
 
 /** Fails if the agent's program cannot be run. `start` calls it first. */
 export const checkProgram = ({ program }: Pick<Agent, "program">): Effect.Effect<void, ProgramMissing> =>
@@ -112,25 +112,24 @@ const answer = (
   prompt: Prompt,
   work: LeaderWork
 ) =>
-  Effect.withFiberRuntime<Leader.LeaderAnswer, Leader.LeaderError>((fiber) => {
+  Effect.withFiber<Leader.LeaderAnswer, Leader.LeaderError>((fiber) => {
     const traceparent = TraceContext.ofFiber(fiber) ?? prompt.traceparent
-    return Effect.flatMap(Effect.runtime(), (runtime) => {
-      const task: Task = {
-        prompt: { ...prompt, ...(traceparent !== undefined && { traceparent }) },
-        place: options,
-        progress: (progress) => Runtime.runSync(runtime, work.progress(scrubbed(progress, options.scrub))),
-        report: (report) => Runtime.runSync(runtime, work.report(report))
-      }
-      const answerIn = (place: Place) => {
-        // Endpoints work in no folder.
-        const { folder: _, ...nowhere } = place
-        const there = { ...task, place: options.agent.program === undefined ? nowhere : place }
-        return Files.during(there, work, (task) =>
-          unlessStalled(options.stallTimeout, options.agent.title, task, (task) => Shape.answer(options.agent, task))
-        )
-      }
-      return workspace === undefined ? answerIn(options) : workspace.use(task, answerIn)
-    })
+    const run = Effect.runSyncWith(fiber.context)
+    const task: Task = {
+      prompt: { ...prompt, ...(traceparent !== undefined && { traceparent }) },
+      place: options,
+      progress: (progress) => run(work.progress(scrubbed(progress, options.scrub))),
+      report: (report) => run(work.report(report))
+    }
+    const answerIn = (place: Place) => {
+      // Endpoints work in no folder.
+      const { folder: _, ...nowhere } = place
+      const there = { ...task, place: options.agent.program === undefined ? nowhere : place }
+      return Files.during(there, work, (task) =>
+        unlessStalled(options.stallTimeout, options.agent.title, task, (task) => Shape.answer(options.agent, task))
+      )
+    }
+    return workspace === undefined ? answerIn(options) : workspace.use(task, answerIn)
   })
 
 const inTime = <A>(
@@ -138,7 +137,7 @@ const inTime = <A>(
   work: Effect.Effect<A, Leader.LeaderError>
 ): Effect.Effect<A, Leader.LeaderError> => {
   if (timeout === undefined) return work
-  const limit = Duration.decode(timeout)
+  const limit = Duration.fromInputUnsafe(timeout)
   const message = `${agent.title} did not finish within ${Duration.format(limit)}`
   return Effect.flatMap(
     Effect.timeoutOption(work, limit),
@@ -153,7 +152,7 @@ const logged = <A, E>(prompt: Prompt, work: Effect.Effect<A, E>): Effect.Effect<
       Effect.flatMap(Clock.currentTimeMillis, (endedAt) =>
         Effect.annotateLogs(Effect.logInfo("Prompt finished"), {
           run_id: prompt.run_id,
-          outcome: Exit.isSuccess(exit) ? "answered" : Exit.isInterrupted(exit) ? "interrupted" : "failed",
+          outcome: Exit.isSuccess(exit) ? "answered" : Exit.hasInterrupts(exit) ? "interrupted" : "failed",
           duration_ms: endedAt - startedAt
         })
       )

@@ -1,6 +1,5 @@
 import {
   Cause,
-  Chunk,
   Clock,
   DateTime,
   Deferred,
@@ -31,8 +30,8 @@ import * as Work from "./Work.ts"
  */
 export class LeaderError extends Schema.TaggedError<LeaderError>()("LeaderError", {
   message: Schema.String,
-  limited: optional(Schema.typeSchema(UsageLimit)),
-  code: optional(Schema.Literal(...leaderCodes)),
+  limited: optional(Schema.toType(UsageLimit)),
+  code: optional(Schema.Literals(leaderCodes)),
   response: optional(Schema.String),
   report: optional(AgentReport)
 }) {}
@@ -53,10 +52,10 @@ export interface LeaderOptions<E, R> {
 }
 
 /** A time, or what says at the stop how long it is. */
-export type Grace = Duration.DurationInput | (() => Duration.DurationInput)
+export type Grace = Duration.Input | (() => Duration.Input)
 
 export const decodeGrace = (grace: Grace): Duration.Duration =>
-  Duration.decode(typeof grace === "function" ? grace() : grace)
+  Duration.fromInputUnsafe(typeof grace === "function" ? grace() : grace)
 
 /**
  * Leads the team until the scope closes. Every prompt is answered at least once, but handled only once unless the
@@ -111,7 +110,7 @@ export const start = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<void, n
         }
         const end = (yield* Deferred.isDone(cancelled))
           ? stopped
-          : yield* Effect.zipRight(
+          : yield* Effect.andThen(
               reply({ _tag: "Started" }),
               // The work that is interrupted may still report what it used.
               Effect.raceFirst(work(delivery, keep), Effect.as(Deferred.await(cancelled), stopped))
@@ -136,11 +135,11 @@ const isTooLate = ({ deadline }: Prompt): Effect.Effect<boolean> =>
 
 /** Leads the team until interrupted. */
 export const run = <E, R>(options: LeaderOptions<E, R>): Effect.Effect<never, never, LeaderBus | R> =>
-  Effect.scoped(Effect.zipRight(start(options), Effect.never)) as Effect.Effect<never, never, LeaderBus | R>
+  Effect.scoped(Effect.andThen(start(options), Effect.never)) as Effect.Effect<never, never, LeaderBus | R>
 
 /** Leads the team while the layer lives, for a leader inside another program. */
 export const layer = <E, R>(options: LeaderOptions<E, R>): Layer.Layer<never, never, LeaderBus | R> =>
-  Layer.scopedDiscard(start(options)) as Layer.Layer<never, never, LeaderBus | R>
+  Layer.effectDiscard(start(options)) as Layer.Layer<never, never, LeaderBus | R>
 
 /** The reply to a prompt whose run was stopped: cancelled, timed out or deleted. It frees the team and the slots. */
 const stopped: Answers.Answer = { _tag: "Failed", message: "The run was cancelled." }
@@ -160,7 +159,7 @@ const withReport = (answer: Answers.Answer, known: AgentReport): Answers.Answer 
 }
 
 const detailsOf = (cause: Cause.Cause<unknown>): Pick<LeaderError, "code" | "limited" | "report" | "response"> => {
-  const failure = Option.getOrUndefined(Cause.failureOption(cause))
+  const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (!(failure instanceof LeaderError)) return {}
   const { code, limited, report, response } = failure
   return {
@@ -173,12 +172,10 @@ const detailsOf = (cause: Cause.Cause<unknown>): Pick<LeaderError, "code" | "lim
 
 /** The error message for the webhook's caller. */
 const messageOf = (cause: Cause.Cause<unknown>): string => {
-  const failure = Option.getOrElse(Cause.failureOption(cause), () =>
-    Option.getOrUndefined(Chunk.head(Cause.defects(cause)))
-  )
+  const failure = Option.getOrElse(Cause.findErrorOption(cause), () => cause.reasons.find(Cause.isDieReason)?.defect)
   if (typeof failure === "string") return failure
   if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string" && failure.message !== "") {
     return failure.message
   }
-  return Cause.pretty(cause)
+  return Cause.hasInterruptsOnly(cause) ? "All fibers interrupted without errors." : Cause.pretty(cause)
 }

@@ -23,7 +23,7 @@ export interface ProcessOptions {
 /** The signal that asks the program to stop, and how long it has before the rest of the group is killed. */
 export interface Stop {
   readonly signal: NodeJS.Signals
-  readonly grace: Duration.DurationInput
+  readonly grace: Duration.Input
 }
 
 export interface Running {
@@ -40,7 +40,7 @@ export interface Running {
 /** How many bytes of standard error are kept, from its end. */
 const maxErrors = 4096
 /** To see whether a group has ended takes longer the more processes the machine has. */
-const checks = Schedule.union(Schedule.exponential("10 millis"), Schedule.spaced("250 millis"))
+const checks = Schedule.min([Schedule.exponential("10 millis"), Schedule.spaced("250 millis")])
 
 /** Starts the program in a process group of its own. */
 export const start = ({
@@ -114,7 +114,7 @@ const endGroup = (group: number | undefined, { grace, signal }: Stop): Effect.Ef
   Effect.gen(function* () {
     if (group === undefined || !signalGroup(group, signal)) return
     const isAlive = Effect.sync(() => isGroupAlive(group))
-    yield* Effect.repeat(isAlive, { schedule: Schedule.upTo(checks, grace), while: (isAlive) => isAlive })
+    yield* Effect.repeat(isAlive, { schedule: Schedule.upTo(checks, { duration: grace }), while: (isAlive) => isAlive })
     signalGroup(group, "SIGKILL")
   })
 

@@ -1,5 +1,5 @@
 /** Runs a program for one prompt: its input, its output, and its end. */
-import { Deferred, Duration, Effect, Exit, FiberId } from "effect"
+import { Deferred, Duration, Effect, Exit } from "effect"
 import { maxAnswer } from "../bus/Bodies.ts"
 import { LeaderError } from "./Leader.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
@@ -78,20 +78,18 @@ export const runProgram = <A>(options: ProgramOptions, output: Output<A>): Effec
     start(options, output),
     (running) =>
       Effect.gen(function* () {
-        // A race waits for its loser, which would never end in a finalizer: nothing is interrupted there.
-        const overdue = Effect.interruptible(Effect.as(running.overdue, "terminated"))
-        const status = yield* Effect.raceFirst(Effect.interruptible(running.ended), overdue)
-        if (status !== "terminated") yield* Effect.timeoutOption(Effect.interruptible(running.drained), drainTimeout)
+        const status = yield* Effect.raceFirst(running.ended, Effect.as(running.overdue, "terminated"))
+        if (status !== "terminated") yield* Effect.timeoutOption(running.drained, drainTimeout)
         return yield* output.result({ status, errors: running.errors() })
       }),
     (running, exit) => {
       const { interrupt, stop = defaultStop } = options
       const end = ProcessGroup.end(running, stop)
-      if (interrupt === undefined || !Exit.isInterrupted(exit)) return end
-      const isOver = Effect.interruptible(Effect.raceFirst(running.done, Effect.ignore(running.ended)))
+      if (interrupt === undefined || !Exit.hasInterrupts(exit)) return end
+      const isOver = Effect.raceFirst(running.done, Effect.ignore(running.ended))
       return Effect.sync(() => running.child.stdin.write(interrupt)).pipe(
-        Effect.zipRight(Effect.timeoutOption(isOver, stop.grace)),
-        Effect.zipRight(end)
+        Effect.andThen(Effect.timeoutOption(isOver, stop.grace)),
+        Effect.andThen(end)
       )
     }
   )
@@ -107,8 +105,8 @@ interface Running extends ProcessGroup.Running {
 const start = (options: ProgramOptions, output: Output<unknown>): Effect.Effect<Running, LeaderError> =>
   Effect.map(ProcessGroup.start(options), (running) => {
     const { child } = running
-    const done = Deferred.unsafeMake<void>(FiberId.none)
-    const overdue = Deferred.unsafeMake<void>(FiberId.none)
+    const done = Deferred.makeUnsafe<void>()
+    const overdue = Deferred.makeUnsafe<void>()
     let timer: NodeJS.Timeout | undefined
     child.once("close", () => clearTimeout(timer))
     child.stdout.on("data", (chunk: Buffer) => {
@@ -116,8 +114,8 @@ const start = (options: ProgramOptions, output: Output<unknown>): Effect.Effect<
       clearTimeout(timer)
       if (!output.isDone()) return
       child.stdin.end()
-      Deferred.unsafeDone(done, Effect.void)
-      timer = setTimeout(() => Deferred.unsafeDone(overdue, Effect.void), Duration.toMillis(endTimeout))
+      Deferred.doneUnsafe(done, Effect.void)
+      timer = setTimeout(() => Deferred.doneUnsafe(overdue, Effect.void), Duration.toMillis(endTimeout))
     })
     if (options.interrupt === undefined) child.stdin.end(options.input)
     else child.stdin.write(options.input)

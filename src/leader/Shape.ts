@@ -1,5 +1,5 @@
 /** Answers with a shape: agents are told the schema of the answer, and get one more turn if the answer does not match it. */
-import { Effect, Either, Struct } from "effect"
+import { Effect, Result, Struct } from "effect"
 import type { Prompt } from "../bus/Bus.ts"
 import type { Fault } from "../domain/Errors.ts"
 import { faultsIn, isQuick } from "../domain/evaluation/JsonSchema.ts"
@@ -18,12 +18,12 @@ const checkTime = 20
 
 /** What an answer that takes longer to check has wrong, only the server finds out. */
 const faultsOf = (schema: JsonObject, response: string): ReadonlyArray<Fault> =>
-  Either.match(readAnswer(response), {
-    onLeft: (faults) => faults,
-    onRight: (value) =>
+  Result.match(readAnswer(response), {
+    onFailure: (faults) => faults,
+    onSuccess: (value) =>
       isQuick(schema, value)
         ? faultsIn(schema, value)
-        : Either.getOrElse(
+        : Result.getOrElse(
             withinTime(checkTime, () => faultsIn(schema, value)),
             () => []
           )

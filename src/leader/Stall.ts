@@ -8,7 +8,7 @@ import { LeaderError } from "./Leader.ts"
  * is kept.
  */
 export const unlessStalled = <A>(
-  limit: Duration.DurationInput | undefined,
+  limit: Duration.Input | undefined,
   title: string,
   task: Task,
   work: (task: Task) => Effect.Effect<A, LeaderError>
@@ -16,18 +16,19 @@ export const unlessStalled = <A>(
   limit === undefined
     ? work(task)
     : Effect.clockWith((clock) => {
-        let last = clock.unsafeCurrentTimeMillis()
+        const most = Duration.fromInputUnsafe(limit)
+        let last = clock.currentTimeMillisUnsafe()
         const heard = () => {
-          last = clock.unsafeCurrentTimeMillis()
+          last = clock.currentTimeMillisUnsafe()
         }
         const progress: Task["progress"] = (shown) => {
           heard()
           task.progress(shown)
         }
         const silence: Effect.Effect<never, LeaderError> = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          const left = last + Duration.toMillis(limit) - now
-          if (left > 0) return Effect.zipRight(Effect.sleep(left), silence)
-          const message = `${title} was stopped: it had shown nothing for ${Duration.format(limit)}`
+          const left = last + Duration.toMillis(most) - now
+          if (left > 0) return Effect.andThen(Effect.sleep(left), silence)
+          const message = `${title} was stopped: it had shown nothing for ${Duration.format(most)}`
           return new LeaderError({ code: "agent_stalled", message })
         })
         return Effect.raceFirst(work({ ...task, heard, progress }), silence)

@@ -24,9 +24,8 @@ export interface LeaderWork {
 }
 
 /** The work is done, so what comes of it is sent until the broker accepts it. */
-export const untilSent = Schedule.exponential("100 millis").pipe(
-  Schedule.union(Schedule.spaced("1 second")),
-  Schedule.jittered
+export const untilSent = Schedule.jittered(
+  Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("1 second")])
 )
 
 /** The shortest time between two reports that are sent. */
@@ -47,7 +46,7 @@ export const make = (
       pending = {}
       return isNothing(progress) ? Effect.void : send({ seq: seq++, ...progress })
     })
-    const paced = Effect.zipRight(flush, Effect.sleep(interval)).pipe(
+    const paced = Effect.andThen(flush, Effect.sleep(interval)).pipe(
       Effect.repeat({
         until: () => {
           isPaced = !isNothing(pending)
@@ -61,7 +60,7 @@ export const make = (
       // A broker closes the channel on messages that are much too long, however often they are sent.
       sendFile: (n, file) =>
         n > mostFiles || file.bytes.length > maxFile
-          ? Effect.dieMessage(`A run keeps up to ${mostFiles} files of ${maxFile / 1e6} MB: not ${file.name}`)
+          ? Effect.die(new Error(`A run keeps up to ${mostFiles} files of ${maxFile / 1e6} MB: not ${file.name}`))
           : Effect.retry(sendFile(n, file), untilSent),
       report: (report) => Effect.sync(() => keep(report)),
       progress: (progress) =>

@@ -26,7 +26,7 @@ export type Change =
 export type ChangeListener = (changes: ReadonlyArray<Change>) => void
 
 /** Changes of the rows by any process, published to every process. */
-export class ChangeFeed extends Context.Tag("webhook-trigger/ChangeFeed")<
+export class ChangeFeed extends Context.Service<
   ChangeFeed,
   {
     /** Calls `listener` with each change from now on, until the scope closes. It must be quick, and not throw. */
@@ -36,25 +36,25 @@ export class ChangeFeed extends Context.Tag("webhook-trigger/ChangeFeed")<
     /** Succeeds when the database answers and accepts writes. */
     readonly ping: Effect.Effect<void, Unavailable>
   }
->() {}
+>()("webhook-trigger/ChangeFeed") {}
 
 /** How many changes a slow reader may be behind. */
 const backlog = 16_384
 
 /** The changes from now on, as a queue. A slow reader loses the oldest. */
 export const subscribe = (
-  feed: Pick<Context.Tag.Service<ChangeFeed>, "listen">
+  feed: Pick<ChangeFeed["Service"], "listen">
 ): Effect.Effect<Queue.Dequeue<Change>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const queue = yield* Effect.acquireRelease(Queue.sliding<Change>(backlog), Queue.shutdown)
     yield* feed.listen((changes) => {
-      for (const change of changes) queue.unsafeOffer(change)
+      for (const change of changes) Queue.offerUnsafe(queue, change)
     })
     return queue
   })
 
 /** The listeners of a feed. */
-export const makeChangeListeners = (): Pick<Context.Tag.Service<ChangeFeed>, "listen"> & {
+export const makeChangeListeners = (): Pick<ChangeFeed["Service"], "listen"> & {
   readonly notify: ChangeListener
 } => {
   const listeners = new Set<ChangeListener>()

@@ -87,12 +87,12 @@ export const ports = [
 ] as const
 
 /** All ports of the repo. */
-export type Repo = Context.Tag.Identifier<(typeof ports)[number]>
+export type Repo = Context.Service.Identifier<(typeof ports)[number]>
 
 type Methods<Port> = Port extends unknown ? (_: Port) => void : never
 
 /** The methods of all ports. */
-type AllMethods = Methods<Context.Tag.Service<(typeof ports)[number]>> extends (_: infer All) => void ? All : never
+type AllMethods = Methods<Context.Service.Shape<(typeof ports)[number]>> extends (_: infer All) => void ? All : never
 
 /** All ports at once, for tests and tools. */
 export const Repo: Effect.Effect<AllMethods, never, Repo> = Effect.map(

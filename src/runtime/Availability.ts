@@ -3,12 +3,12 @@ import { Unavailable } from "../domain/Errors.ts"
 
 const firstPause = "50 millis"
 
-const backoff = (longest: Duration.DurationInput) =>
-  Schedule.exponential(firstPause).pipe(Schedule.union(Schedule.spaced(longest)), Schedule.jittered)
+const backoff = (longest: Duration.Input) =>
+  Schedule.jittered(Schedule.min([Schedule.exponential(firstPause), Schedule.spaced(longest)]))
 
 interface Options {
   /** The longest pause between two attempts. Default: a second. */
-  readonly longest?: Duration.DurationInput
+  readonly longest?: Duration.Input
   /** The subject of a warning that logs the first failure; absent: no warning. */
   readonly subject?: string
 }
@@ -22,12 +22,12 @@ export const untilAvailable = <A, E extends { readonly _tag: string }, R>(
   { longest = "1 second", subject }: Options = {}
 ): Effect.Effect<A, Exclude<E, Unavailable>, R> => {
   const isPassing = (error: E) => error._tag === "Unavailable"
-  const again = Effect.retry(Effect.delay(effect, firstPause), Schedule.whileInput(backoff(longest), isPassing))
+  const again = Effect.retry(Effect.delay(effect, firstPause), { schedule: backoff(longest), while: isPassing })
   const warn = (error: E) =>
     subject === undefined || !(error instanceof Unavailable)
       ? Effect.void
       : Effect.logWarning(`${subject}: ${error.detail}; trying again until it works`)
-  return Effect.catchIf(effect, isPassing, (error) => Effect.zipRight(warn(error), again)) as Effect.Effect<
+  return Effect.catchIf(effect, isPassing, (error) => Effect.andThen(warn(error), again)) as Effect.Effect<
     A,
     Exclude<E, Unavailable>,
     R

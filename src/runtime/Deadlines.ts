@@ -1,4 +1,4 @@
-import { Effect, FiberSet, type Scope } from "effect"
+import { Clock, Effect, FiberSet, type Scope } from "effect"
 import TinyQueue from "tinyqueue"
 import { stopwatch } from "./Stopwatch.ts"
 
@@ -13,7 +13,7 @@ export interface Deadlines {
  * until the earliest one, cost a tenth of a fiber each.
  */
 export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
-  const clock = yield* Effect.clock
+  const clock = yield* Clock.Clock
   const fork = yield* FiberSet.makeRuntime<never>()
   /** In the stopwatch's time. */
   const moments = new TinyQueue<number>()
@@ -42,7 +42,7 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
 
   return {
     at: (millis, onPassed) => {
-      const left = Math.max(0, millis - clock.unsafeCurrentTimeMillis())
+      const left = Math.max(0, millis - clock.currentTimeMillisUnsafe())
       // Whole milliseconds, so that many deadlines coincide.
       const moment = Math.ceil(stopwatch(clock) + left)
       let together = callbacks.get(moment)

@@ -43,7 +43,8 @@ export const makeFairTurns = ({ each, shared }: { readonly each: number; readonl
       if (free === 0) break
       next(other)
     }
-    if (lane.busy === 0 && lane.waiting.size === 0) lanes.delete(team)
+    // What began above may be over by now, and the team may have another lane.
+    if (lane.busy === 0 && lane.waiting.size === 0 && lanes.get(team) === lane) lanes.delete(team)
   }
 
   const laneOf = (team: string): Lane => {
@@ -58,7 +59,7 @@ export const makeFairTurns = ({ each, shared }: { readonly each: number; readonl
         const lane = laneOf(team)
         let hasTurn = false
         let start = () => {}
-        const turn = Effect.async<void>((resume) => {
+        const turn = Effect.callback<void>((resume) => {
           start = () => {
             hasTurn = true
             resume(Effect.void)
@@ -67,7 +68,7 @@ export const makeFairTurns = ({ each, shared }: { readonly each: number; readonl
           next(lane)
         })
         return Effect.ensuring(
-          Effect.zipRight(restore(turn), restore(work)),
+          Effect.andThen(restore(turn), restore(work)),
           Effect.sync(() => {
             if (hasTurn) end(team, lane)
             else lane.waiting.delete(start)

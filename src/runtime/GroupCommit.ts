@@ -1,4 +1,4 @@
-import { Cause, Effect, Exit, FiberId, FiberSet, type Scope } from "effect"
+import { Cause, Effect, Exit, FiberSet, type Scope } from "effect"
 
 export interface GroupCommitOptions<In, Out, E> {
   /** Commits the items. Results are in the order of the items. */
@@ -52,7 +52,7 @@ export const make = <In, Out, E>(
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         closed = true
-        settle(waiting.splice(0), () => Exit.interrupt(FiberId.none))
+        settle(waiting.splice(0), () => Exit.interrupt(undefined))
       })
     )
 
@@ -97,13 +97,13 @@ export const make = <In, Out, E>(
 
     const commitTogether = (entries: ReadonlyArray<Waiting>, done: () => void): void => {
       if (closed) {
-        settle(entries, () => Exit.interrupt(FiberId.none))
+        settle(entries, () => Exit.interrupt(undefined))
         return
       }
       fork(options.commit(entries.map((entry) => entry.item))).addObserver((exit) => {
         if (Exit.isSuccess(exit)) {
           settle(entries, (index) => (index < exit.value.length ? Exit.succeed(exit.value[index]!) : withoutAnswer))
-        } else if (!Cause.isDie(exit.cause)) {
+        } else if (!Cause.hasDies(exit.cause)) {
           // While the database is unreachable, waiting items fail with these: otherwise they would wait as long again,
           // in turn.
           settle([...entries, ...waiting.splice(0)], () => Exit.failCause(exit.cause))
@@ -122,12 +122,12 @@ export const make = <In, Out, E>(
     return (items) =>
       items.length === 0
         ? Effect.succeed([])
-        : Effect.withFiberRuntime<ReadonlyArray<Out>, E>((caller) =>
+        : Effect.withFiber<ReadonlyArray<Out>, E>((caller) =>
             // Without a finalizer for its interruption, which would cost as much as all the rest: its fiber has ended
             // by then.
-            Effect.async((resume) => {
+            Effect.callback((resume) => {
               if (closed) return resume(Effect.interrupt)
-              const isWanted = () => caller.unsafePoll() === null
+              const isWanted = () => caller.pollUnsafe() === undefined
               const answers: Array<Out> = []
               let left = items.length
               for (const [index, item] of items.entries()) {

@@ -47,7 +47,7 @@ export const make = <Task, Answer>(
     ),
     (threads): RunOnThread<Task, Answer> =>
       (key, task) =>
-        Effect.async((resume) => {
+        Effect.callback((resume) => {
           const job = { key, task, since: performance.now(), resume }
           threads.add(job)
           return Effect.sync(() => threads.remove(job))

@@ -1,5 +1,5 @@
 import vm from "node:vm"
-import { Data, Either } from "effect"
+import { Data, Result } from "effect"
 import { Unavailable } from "../domain/Errors.ts"
 import { threadTime } from "./ThreadTime.ts"
 
@@ -32,20 +32,20 @@ export const withinTime = <A>(
   milliseconds: number,
   run: () => A,
   processorTime = threadTime
-): Either.Either<A, TooSlow | Unavailable> => {
+): Result.Result<A, TooSlow | Unavailable> => {
   context.run = run
   try {
     for (let timeout = milliseconds; timeout <= longest * milliseconds; timeout *= 2) {
       const begun = processorTime()
       try {
-        return Either.right(script.runInContext(context, { timeout: Math.ceil(timeout) }) as A)
+        return Result.succeed(script.runInContext(context, { timeout: Math.ceil(timeout) }) as A)
       } catch (error) {
-        if (error instanceof RangeError) return Either.left(new TooSlow())
+        if (error instanceof RangeError) return Result.fail(new TooSlow())
         if (!isTimeout(error)) throw error
-        if (processorTime() - begun >= share * milliseconds) return Either.left(new TooSlow())
+        if (processorTime() - begun >= share * milliseconds) return Result.fail(new TooSlow())
       }
     }
-    return Either.left(busy)
+    return Result.fail(busy)
   } finally {
     context.run = undefined
   }

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import { Duration, Effect, Either, Layer, Option } from "effect"
+import { Duration, Effect, Layer, Option, Result } from "effect"
 import { exitCodes, Failure } from "../cli/Failure.ts"
 import type { LeaderOptions } from "../cli/LocalCommands.ts"
 import type { TeamName } from "../domain/Team.ts"
@@ -34,11 +34,13 @@ const secrets = [...keys, ...LeaderEnvironment.secrets]
 
 const agentOf = ({ agent, command, output, workspace }: LeaderOptions): Effect.Effect<Placed, Failure> =>
   Effect.mapError(
-    placed(workspace, () => {
-      if (Option.isSome(agent)) return presets[agent.value].agent(command)
-      const [program = "", ...args] = command
-      return Either.right(Command.agent({ command: program, args, output }))
-    }),
+    Effect.fromResult(
+      placed(workspace, () => {
+        if (Option.isSome(agent)) return presets[agent.value].agent(command)
+        const [program = "", ...args] = command
+        return Result.succeed(Command.agent({ command: program, args, output }))
+      })
+    ),
     didNotStart
   )
 
@@ -52,7 +54,7 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
     const timeout = Option.map(timeoutSeconds, Duration.seconds)
     const user = yield* ProgramUser.find(options.user)
     const leading = (team: TeamName, place: string) =>
-      Effect.zipRight(
+      Effect.andThen(
         Effect.logInfo(`${agent.title} receives the prompts of the team ${team} from ${place}`),
         AgentLeader.run({
           team,
@@ -67,10 +69,10 @@ const run = (options: LeaderOptions, version: string): Effect.Effect<void, Failu
       )
     const { name, value } = connection.secret
     return yield* LeaderEnvironment.warnOfMisspelled.pipe(
-      Effect.zipRight(AgentLeader.checkProgram(agent)),
-      Effect.zipRight(Option.isSome(user) ? Effect.void : hideFromPrograms(name, secrets, [value])),
-      Effect.zipRight(connection.lead(leading)),
-      Effect.provide(Layer.merge(Logs.layer(environment), Telemetry.otlp(environment, version)))
+      Effect.andThen(AgentLeader.checkProgram(agent)),
+      Effect.andThen(Option.isSome(user) ? Effect.void : hideFromPrograms(name, secrets, [value])),
+      Effect.andThen(connection.lead(leading)),
+      Effect.provide(Layer.provideMerge(Telemetry.otlp(environment, version), Logs.layer(environment)))
     )
   }).pipe(
     Effect.catchTags({

@@ -1,20 +1,32 @@
 /** Logging and its settings, for the server and for leaders. `docs/reference/settings.md` explains the settings. */
 import { inspect } from "node:util"
-import { Cause, Effect, FiberSet, HashMap, Inspectable, Layer, Logger, LogLevel } from "effect"
+import {
+  Cause,
+  Effect,
+  type Fiber,
+  FiberSet,
+  Formatter,
+  Layer,
+  Logger,
+  type LogLevel,
+  Record,
+  Redactable,
+  References
+} from "effect"
 import { oneOf, type Values, withDefault, wordFor } from "../settings/EnvironmentVariable.ts"
 
-const logLevels = wordFor({
-  ...{ trace: LogLevel.Trace, debug: LogLevel.Debug, info: LogLevel.Info, warn: LogLevel.Warning },
-  ...{ warning: LogLevel.Warning, error: LogLevel.Error, fatal: LogLevel.Fatal, none: LogLevel.None }
+const logLevels = wordFor<LogLevel.LogLevel>({
+  ...{ trace: "Trace", debug: "Debug", info: "Info", warn: "Warn" },
+  ...{ warning: "Warn", error: "Error", fatal: "Fatal", none: "None" }
 })
 
 export const settings = {
-  logLevel: withDefault("LOG_LEVEL", logLevels, LogLevel.Info),
+  logLevel: withDefault("LOG_LEVEL", logLevels, "Info"),
   logFormat: withDefault("LOG_FORMAT", oneOf("pretty", "logfmt", "json"), process.stderr.isTTY ? "pretty" : "logfmt")
 }
 
 /** Node prints its warnings, and those of libraries, to standard error. Between lines of JSON they would be no line. */
-const nodeWarnings: Layer.Layer<never> = Layer.scopedDiscard(
+const nodeWarnings: Layer.Layer<never> = Layer.effectDiscard(
   Effect.gen(function* () {
     const log = yield* FiberSet.makeRuntime<never>()
     const listener = ({ message, name }: Error) => void log(Effect.logWarning(`${name}: ${message}`))
@@ -52,35 +64,56 @@ const escape = (text: string): string => text.replace(unsafe, escapeCharacter)
 const escapeLines = (text: string): string => text.replace(unsafeInLine, escapeCharacter)
 
 const escapeValue = (value: unknown): string =>
-  typeof value === "string" ? escape(value) : escapeLines(inspect(Inspectable.redact(value)))
+  typeof value === "string" ? escape(value) : escapeLines(inspect(Redactable.redact(value)))
 
 const list = (message: unknown): ReadonlyArray<unknown> => (Array.isArray(message) ? message : [message])
 
 /** For loggers with one line per message, such as logfmt and JSON. */
-const inOneLine = <Message>(logger: Logger.Logger<Message, string>): Logger.Logger<Message, string> =>
-  Logger.map(logger, escape)
+const inOneLine = <Message>(logger: Logger.Logger<Message, string>): Logger.Logger<Message, void> =>
+  Logger.withConsoleError(Logger.map(logger, escape))
+
+const json = Logger.map(Logger.formatStructured, ({ level, message, ...rest }) =>
+  Formatter.formatJson({ message, logLevel: level, ...rest })
+)
+
+const withAnnotations = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  annotations: Readonly<Record<string, unknown>>
+): Fiber.Fiber<unknown, unknown> =>
+  Object.create(fiber, {
+    getRef: {
+      value: (reference: unknown) =>
+        reference === References.CurrentLogAnnotations ? annotations : fiber.getRef(reference as never)
+    }
+  })
 
 /** For the pretty logger, which writes stack traces in several lines. */
 const forPeople = (logger: Logger.Logger<unknown, void>): Logger.Logger<unknown, void> =>
-  Logger.mapInputOptions(logger, ({ annotations, cause, message, ...rest }) => ({
-    ...rest,
-    annotations: HashMap.map(annotations, escapeValue),
-    message: [
-      ...list(message).map(escapeValue),
-      ...(Cause.isEmpty(cause) ? [] : [escapeLines(Cause.pretty(cause, { renderErrorCause: true }))])
-    ],
-    cause: Cause.empty
-  }))
+  Logger.make(({ cause, fiber, message, ...rest }) =>
+    logger.log({
+      ...rest,
+      fiber: withAnnotations(fiber, Record.map(fiber.getRef(References.CurrentLogAnnotations), escapeValue)),
+      message: [
+        ...list(message).map(escapeValue),
+        ...(cause.reasons.length === 0 ? [] : [escapeLines(Cause.pretty(cause))])
+      ],
+      cause: Cause.empty
+    })
+  )
 
 /** Logs to standard error. */
 export const layer = ({ logFormat, logLevel }: Values<typeof settings>): Layer.Layer<never> => {
   const loggers = {
-    pretty: forPeople(Logger.prettyLogger({ stderr: true })),
-    logfmt: Logger.withConsoleError(inOneLine(Logger.logfmtLogger)),
-    json: Logger.withConsoleError(inOneLine(Logger.jsonLogger))
+    pretty: forPeople(Logger.consolePretty()),
+    logfmt: inOneLine(Logger.formatLogFmt),
+    json: inOneLine(json)
   }
   return Layer.provideMerge(
     nodeWarnings,
-    Layer.merge(Logger.replace(Logger.defaultLogger, loggers[logFormat]), Logger.minimumLogLevel(logLevel))
+    Layer.mergeAll(
+      Logger.layer([loggers[logFormat], Logger.tracerLogger]),
+      Layer.succeed(Logger.LogToStderr, true),
+      Layer.succeed(References.MinimumLogLevel, logLevel)
+    )
   )
 }

@@ -29,7 +29,7 @@ const make = (folder: string, path: string) =>
     )
   })
 
-export const layer = (folder: string): Layer.Layer<SecretKeys> =>
+export const layer = (folder: string): Layer.Layer<never> =>
   Layer.sync(SecretKeys, () => {
     const path = join(folder, "secrets.key")
     let known = read(path)

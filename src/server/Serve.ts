@@ -70,9 +70,9 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
     const environment = yield* Environment.load
     yield* LocalLeaders.check(environment)
     const drivers = Drivers.choose(environment)
-    const telemetry = Layer.merge(Logs.layer(environment), Telemetry.otlp(environment, version))
+    const telemetry = Layer.provideMerge(Telemetry.otlp(environment, version), Logs.layer(environment))
     return yield* Environment.warnOfMisspelled.pipe(
-      Effect.zipRight(serveWith(environment, drivers, version, announce)),
+      Effect.andThen(serveWith(environment, drivers, version, announce)),
       Effect.provide(telemetry)
     )
   }).pipe(
@@ -96,7 +96,7 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
 /** The `serve` command. Runs until a signal arrives. */
 export const serve = (overrides: Overrides, version: string): Effect.Effect<void, Failure> =>
   run(version, ({ address, isOnlyChance, welcome }) =>
-    Effect.zipRight(isOnlyChance ? printOnce(welcome) : print(welcome), Effect.logInfo(`Listening on ${address}`))
+    Effect.andThen(isOnlyChance ? printOnce(welcome) : print(welcome), Effect.logInfo(`Listening on ${address}`))
   ).pipe(withOverrides(overrides))
 
 const cannotListen = ({ code, host, port }: Listener.ListenFault, ofPort: string, ofAddress: string) =>

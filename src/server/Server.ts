@@ -1,5 +1,7 @@
+import type { AddressInfo } from "node:net"
 import { join } from "node:path"
-import { Context, Data, Effect, Layer, Option, Redacted } from "effect"
+import { Context, Data, Layer, Option, Redacted } from "effect"
+import { HttpServer } from "effect/http"
 import { ownCommand } from "../cli/OwnCommand.ts"
 import { AdminKey } from "../engine/access/AdminKey.ts"
 import { Oidc } from "../engine/access/oidc/OidcSettings.ts"
@@ -56,28 +58,24 @@ const connectionLimits = ({ maxConnections, maxConnectionsPerAddress }: Environm
   })
 
 /** The separate address for management, if any. */
-export class AdminAddress extends Context.Tag("webhook-trigger/AdminAddress")<
-  AdminAddress,
-  Option.Option<ListenAddress>
->() {}
+export class AdminAddress extends Context.Service<AdminAddress, Option.Option<ListenAddress>>()(
+  "webhook-trigger/AdminAddress"
+) {}
 
 /** The server cannot listen on the management address. */
 export class CannotListenForAdmin extends Data.TaggedError("CannotListenForAdmin")<Listener.ListenFault> {}
 
-const listenForAdmin = (
-  admin: Option.Option<Listener.Listener & ListenAddress>
-): Layer.Layer<AdminAddress, CannotListenForAdmin> =>
-  Option.match(admin, {
-    onNone: () => Layer.succeed(AdminAddress, Option.none()),
-    onSome: ({ host, layer }) =>
-      Layer.effect(
-        AdminAddress,
-        Effect.map(Listener.port, (port) => Option.some({ host, port }))
-      ).pipe(
-        Layer.provide(layer),
-        Layer.mapError(({ code, host, port }) => new CannotListenForAdmin({ code, host, port }))
-      )
-  })
+const adminListener = (address: ListenAddress) => {
+  const { layer, server } = Listener.make(address)
+  return {
+    server,
+    /** The port that it listens on, once it does. */
+    address: () => ({ ...address, port: (server.address() as AddressInfo).port }),
+    layer: Layer.catch(layer, ({ code, host, port }) =>
+      Layer.effect(HttpServer.HttpServer, new CannotListenForAdmin({ code, host, port }))
+    )
+  }
+}
 
 /** In a folder that this server has anyway; none for commands without one. */
 const programsDir = ({ agents, agentsDir, dataDir }: Environment, { embedded }: Drivers["repo"]) => {
@@ -91,11 +89,7 @@ const programsDir = ({ agents, agentsDir, dataDir }: Environment, { embedded }: 
  */
 export const layer = (environment: Environment, { bus, repo }: Drivers, version: string) => {
   const listener = Listener.make(environment)
-  const admin = Option.map(environment.adminListen, (address) => ({
-    ...address,
-    ...Listener.make(address)
-  }))
-  const management = Option.map(admin, ({ server }) => server)
+  const management = Option.map(environment.adminListen, adminListener)
   // Closed before the engine, which receives their last answers, and after the callers that wait for them have these.
   const leaders = Layer.merge(
     Demo.isWanted(environment, bus) ? Demo.leader : Layer.empty,
@@ -105,15 +99,11 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
       secrets: [...keys, ...secretsOf(settings)]
     })
   ).pipe(Layer.provide(bus.leaderBus))
-  return Drain.layer([listener.server, ...Option.toArray(management)], environment.shutdownGrace).pipe(
-    Layer.provideMerge(listener.layer),
-    Layer.provideMerge(listenForAdmin(admin)),
-    Layer.provideMerge(
-      Layer.merge(
-        NodeServer.layer(listener.server, { limits: connectionLimits(environment), management }),
-        Telemetry.teamGauges(environment, version)
-      )
-    ),
+  const servers = [listener.server, ...Option.toArray(Option.map(management, ({ server }) => server))]
+  return Drain.layer(servers, environment.shutdownGrace).pipe(
+    Layer.merge(Layer.sync(AdminAddress, () => Option.map(management, ({ address }) => address()))),
+    Layer.provideMerge(NodeServer.layer(listener, { limits: connectionLimits(environment), management })),
+    Layer.provideMerge(Telemetry.teamGauges(environment, version)),
     Layer.provideMerge(leaders),
     Layer.provideMerge(
       Layer.mergeAll(
@@ -132,7 +122,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         Settings.layer(environment.engine),
         PublicUrl.layer(environment.publicUrl),
         // With a listener of its own, the management's address is not known.
-        ManagementUrl.layer(Option.isSome(admin) ? Option.none() : environment.publicUrl),
+        ManagementUrl.layer(Option.isSome(management) ? Option.none() : environment.publicUrl),
         OperationsAccess.layer(environment),
         AddressPolicy.layer(environment.callbackAllow),
         Mailer.layer(MailEnvironment.mailSettings(environment)),

@@ -1,11 +1,14 @@
-import * as OtlpLogger from "@effect/opentelemetry/OtlpLogger"
-import * as OtlpMetrics from "@effect/opentelemetry/OtlpMetrics"
-import * as OtlpResource from "@effect/opentelemetry/OtlpResource"
-import * as OtlpSerialization from "@effect/opentelemetry/OtlpSerialization"
-import * as OtlpTracer from "@effect/opentelemetry/OtlpTracer"
-import { HttpBody, HttpClient } from "@effect/platform"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Clock, Effect, Layer, Option, Redacted, Schedule, Tracer } from "effect"
+import { Clock, Effect, Layer, Option, Redacted, References, Schedule, Tracer } from "effect"
+import { HttpBody, HttpClient } from "effect/http"
+import {
+  OtlpExporter,
+  OtlpLogger,
+  OtlpMetrics,
+  OtlpResource,
+  OtlpSerialization,
+  OtlpTracer
+} from "effect/observability"
 import { v4 } from "uuid"
 import type { Team } from "../domain/Team.ts"
 import { Teams } from "../engine/manage/Teams.ts"
@@ -21,7 +24,7 @@ const toOtlp = (teams: ReadonlyArray<Team>, resource: OtlpResource.Resource, now
       resource,
       scopeMetrics: [
         {
-          scope: { name: OtlpResource.unsafeServiceName(resource) },
+          scope: { name: OtlpResource.serviceNameUnsafe(resource) },
           metrics: TeamGauges.teamGauges.map(({ description, name, valueOf }) => ({
             name,
             description,
@@ -46,63 +49,32 @@ const sendTeamGauges = (options: {
   readonly headers: Readonly<Record<string, string>>
   readonly resource: OtlpResource.Resource
 }): Layer.Layer<never, never, HttpClient.HttpClient | Teams> =>
-  Layer.scopedDiscard(
+  Layer.effectDiscard(
     Effect.gen(function* () {
       const teams = yield* Teams
       const client = yield* HttpClient.HttpClient
       const send = Effect.gen(function* () {
         const body = toOtlp(yield* teams.list, options.resource, yield* Clock.currentTimeNanos)
-        yield* client.post(options.url, { headers: options.headers, body: HttpBody.unsafeJson(body) })
-      }).pipe(Effect.scoped, Effect.timeout(interval), Effect.withTracerEnabled(false), Effect.ignoreLogged)
+        yield* client.post(options.url, { headers: options.headers, body: HttpBody.jsonUnsafe(body) })
+      }).pipe(
+        Effect.scoped,
+        Effect.timeout(interval),
+        Effect.withTracerEnabled(false),
+        Effect.ignoreCause({ log: "Debug" })
+      )
       yield* Effect.forkScoped(Effect.repeat(send, Schedule.spaced(interval)))
     })
   )
 
-const hex = (digits: number): string =>
-  Array.from({ length: digits }, () => Math.floor(Math.random() * 16).toString(16)).join("")
-
-/** A span that is not collected. Its children are not sampled either. */
-const unsampled = (
-  name: string,
-  parent: Option.Option<Tracer.AnySpan>,
-  context: Tracer.Span["context"],
-  links: ReadonlyArray<Tracer.SpanLink>,
-  startTime: bigint,
-  kind: Tracer.SpanKind
-): Tracer.Span => {
-  const span = {
-    _tag: "Span" as const,
-    name,
-    spanId: hex(16),
-    traceId: Option.isSome(parent) ? parent.value.traceId : hex(32),
-    parent,
-    context,
-    status: { _tag: "Started", startTime } as Tracer.SpanStatus,
-    attributes: new Map<string, unknown>(),
-    links,
-    sampled: false,
-    kind,
-    end: (endTime: bigint, exit: Extract<Tracer.SpanStatus, { _tag: "Ended" }>["exit"]) => {
-      span.status = { _tag: "Ended", startTime, endTime, exit }
-    },
-    attribute: () => {},
-    event: () => {},
-    addLinks: () => {}
+/** Collects no spans that the caller does not sample, and none of the server's own background work. */
+const sampling = (tracer: Tracer.Tracer): Tracer.Tracer => ({
+  ...tracer,
+  span: (options) => {
+    const { kind, parent } = options
+    const sampled = Option.isSome(parent) ? parent.value.sampled : kind !== "internal" && kind !== "client"
+    return tracer.span({ ...options, sampled })
   }
-  return span
-}
-
-/** A tracer without spans that the caller does not sample, and without the server's own background work. */
-const sampling = (tracer: Tracer.Tracer): Tracer.Tracer =>
-  Tracer.make({
-    context: (execution, fiber) => tracer.context(execution, fiber),
-    span: (name, parent, context, links, startTime, kind, options) => {
-      const isSampled = Option.isSome(parent) ? parent.value.sampled : kind !== "internal" && kind !== "client"
-      return isSampled
-        ? tracer.span(name, parent, context, links, startTime, kind, options)
-        : unsampled(name, parent, context, links, startTime, kind)
-    }
-  })
+})
 
 type Settings = Pick<LeaderEnvironment, "otlpEndpoint" | "otlpHeaders" | "otlpServiceName">
 
@@ -124,15 +96,17 @@ const collector = ({ otlpEndpoint, otlpHeaders, otlpServiceName }: Settings, ver
 /** Sends traces, metrics and log lines to an OpenTelemetry collector (OTLP over HTTP with JSON), if one is set. */
 export const otlp = (settings: Settings, version: string): Layer.Layer<never> =>
   Option.match(collector(settings, version), {
-    onNone: () => Layer.setTracerEnabled(false),
-    onSome: (to) => {
-      const tracer = Effect.map(OtlpTracer.make(to("/v1/traces")), (tracer) => Layer.setTracer(sampling(tracer)))
-      return Layer.mergeAll(
+    onNone: () => Layer.succeed(References.TracerEnabled, false),
+    onSome: (to) =>
+      Layer.mergeAll(
         OtlpLogger.layer(to("/v1/logs")),
         OtlpMetrics.layer(to("/v1/metrics")),
-        Layer.unwrapScoped(tracer)
-      ).pipe(Layer.provide(OtlpSerialization.layerJson), Layer.provide(NodeHttpClient.layer))
-    }
+        Layer.effect(Tracer.Tracer, Effect.map(OtlpTracer.make(to("/v1/traces")), sampling))
+      ).pipe(
+        Layer.provide(
+          Layer.mergeAll(OtlpExporter.layerFlusher, OtlpSerialization.layerJson, NodeHttpClient.layerNodeHttp)
+        )
+      )
   })
 
 /** Sends the metrics of teams to the same collector. */
@@ -142,7 +116,7 @@ export const teamGauges = (settings: Settings, version: string): Layer.Layer<nev
     onSome: (to) => {
       const { resource, ...options } = to("/v1/metrics")
       return sendTeamGauges({ ...options, resource: OtlpResource.make(resource) }).pipe(
-        Layer.provide(NodeHttpClient.layer)
+        Layer.provide(NodeHttpClient.layerNodeHttp)
       )
     }
   })

@@ -1,12 +1,24 @@
 /** Settings from environment variables, read through Effect's `ConfigProvider`. */
-import { Config, Duration, Option, ParseResult, Record, type Redacted, Schema } from "effect"
+import {
+  Config,
+  Duration,
+  Effect,
+  Option,
+  Record,
+  type Redacted,
+  Result,
+  Schema,
+  SchemaIssue,
+  SchemaParser,
+  SchemaTransformation
+} from "effect"
 import { DurationFromText, fromText, SizeFromText } from "./Quantity.ts"
 
 /** The values a variable accepts. */
 export interface Format<A> {
   /** Follows the variable's name in an error: `takes a whole number from 1 to 10000`. */
   readonly accepts: string
-  readonly schema: Schema.Schema<A, string>
+  readonly schema: Schema.Codec<A, string>
   /** Errors don't show the value. */
   readonly isSecret?: boolean
 }
@@ -25,11 +37,29 @@ export type Values<Settings> = {
   readonly [Name in keyof Settings]: Settings[Name] extends { readonly config: Config.Config<infer A> } ? A : never
 }
 
-/** Reads a table of settings. Reports all invalid values at once. */
+/** Reads a table of settings. Reports all invalid values at once, unlike `Config.all`. */
 export const configOf = <Settings extends { readonly [name: string]: { readonly config: Config.Config<any> } }>(
   settings: Settings
 ): Config.Config<Values<Settings>> =>
-  Config.all(Object.fromEntries(Object.entries(settings).map(([name, { config }]) => [name, config]))) as any
+  Config.mapEffect(
+    Config.all(Record.map(settings, ({ config }) => resultOf(config))),
+    (results): Effect.Effect<any, Config.ConfigError> => {
+      const [error, ...others] = Object.values(results).flatMap((result) =>
+        Result.isFailure(result) ? result.failure : []
+      )
+      return error === undefined ? Effect.fromResult(Result.all(results)) : Effect.fail(others.reduce(joined, error))
+    }
+  )
+
+const resultOf = <A>(config: Config.Config<A>): Config.Config<Result.Result<A, Config.ConfigError>> =>
+  Config.orElse(Config.map(config, Result.succeed), (error) => Config.succeed(Result.fail(error)))
+
+const joined = (one: Config.ConfigError, other: Config.ConfigError): Config.ConfigError =>
+  one.cause._tag === "SourceError" || other.cause._tag === "SourceError"
+    ? one
+    : new Config.ConfigError(
+        new Schema.SchemaError(new SchemaIssue.Composite(Schema.Unknown.ast, [one.cause.issue, other.cause.issue]))
+      )
 
 /** The values of a table of settings if no variable is set. */
 export const defaultsOf = <Settings extends { readonly [name: string]: Setting<any> }>(
@@ -38,18 +68,25 @@ export const defaultsOf = <Settings extends { readonly [name: string]: Setting<a
   Object.fromEntries(Object.entries(settings).map(([name, { fallback }]) => [name, fallback])) as any
 
 /** Trimmed; a blank value counts as absent. */
-const blankIsAbsent = <A>({ accepts, schema }: Format<A>): Schema.Schema<Option.Option<A>, string> =>
-  Schema.transformOrFail(Schema.Trim, Schema.OptionFromSelf(Schema.typeSchema(schema)), {
-    strict: true,
-    decode: (text) =>
-      text === ""
-        ? ParseResult.succeed(Option.none())
-        : ParseResult.map(ParseResult.decode(schema)(text), (value) => Option.some(value)),
-    encode: Option.match({ onNone: () => ParseResult.succeed(""), onSome: ParseResult.encode(schema) })
-  }).annotations({ message: () => ({ message: accepts, override: true }) })
+const blankIsAbsent = <A>({ accepts, schema }: Format<A>): Schema.Codec<Option.Option<A>, string> =>
+  Schema.Trim.pipe(
+    Schema.decodeTo(
+      Schema.toType(Schema.Option(schema)),
+      SchemaTransformation.transformEffect({
+        decode: (text: string) =>
+          text === ""
+            ? Effect.succeedNone
+            : Effect.mapBoth(SchemaParser.decodeEffect(schema)(text), {
+                onFailure: () => new SchemaIssue.InvalidValue({ message: accepts }),
+                onSuccess: Option.some
+              }),
+        encode: Option.match({ onNone: () => Effect.succeed(""), onSome: SchemaParser.encodeEffect(schema) })
+      })
+    )
+  )
 
 const read = <A>(variable: string, format: Format<A>): Config.Config<Option.Option<A>> =>
-  Config.withDefault(Schema.Config(variable, blankIsAbsent(format)), Option.none())
+  Config.withDefault(Config.schema(blankIsAbsent(format), variable), Option.none())
 
 export const withDefault = <A>(variable: string, format: Format<A>, fallback: A): Setting<A> => ({
   variable,
@@ -71,31 +108,38 @@ export const fixed = <A>(value: A): Setting<A> => ({ isSecret: false, fallback: 
 /** `thing` with its article: `a folder`. */
 export const text = (thing: string): Format<string> => ({ accepts: `takes ${thing}`, schema: Schema.String })
 
+const numberLike = (pattern: RegExp, minimum: number, maximum: number): Schema.Codec<number, string> =>
+  Schema.String.check(Schema.isPattern(pattern)).pipe(
+    Schema.decodeTo(Schema.Number.check(Schema.isBetween({ minimum, maximum })), SchemaTransformation.numberFromString)
+  )
+
 export const wholeNumber = (min: number, max: number, note = ""): Format<number> => ({
   accepts: `takes a whole number from ${min} to ${max}${note}`,
-  schema: Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+$/)), Schema.NumberFromString).pipe(
-    Schema.between(min, max)
-  )
+  schema: numberLike(/^\d+$/, min, max)
 })
 
 /** An amount of US dollars, such as `0.25`. */
 export const amount = (min: number, max: number): Format<number> => ({
   accepts: `takes an amount of US dollars from ${min} to ${max}, such as \`0.25\``,
-  schema: Schema.compose(Schema.String.pipe(Schema.pattern(/^\d+(\.\d+)?$/)), Schema.NumberFromString).pipe(
-    Schema.between(min, max)
-  )
+  schema: numberLike(/^\d+(\.\d+)?$/, min, max)
 })
 
-type Bounds = readonly [min: Duration.DurationInput, max: Duration.DurationInput, example: string]
+type Bounds = readonly [min: Duration.Input, max: Duration.Input, example: string]
 
 const durationInWords = (...[min, max, example]: Bounds) =>
-  `seconds, or a number with a unit such as \`${example}\`, from ${Duration.format(min)} to ${Duration.format(max)}`
+  `seconds, or a number with a unit such as \`${example}\`, from ${inWords(min)} to ${inWords(max)}`
+
+const inWords = (duration: Duration.Input) => Duration.format(Duration.fromInputUnsafe(duration))
 
 export const duration = (...bounds: Bounds): Format<Duration.Duration> => {
   const [min, max] = bounds
   return {
     accepts: `takes ${durationInWords(...bounds)}`,
-    schema: DurationFromText.pipe(Schema.betweenDuration(min, max))
+    schema: DurationFromText.check(
+      Schema.makeFilter(
+        Duration.between({ minimum: Duration.fromInputUnsafe(min), maximum: Duration.fromInputUnsafe(max) })
+      )
+    )
   }
 }
 
@@ -106,7 +150,7 @@ export const durationOrOff = (...bounds: Bounds): Format<Option.Option<Duration.
   return {
     accepts: `takes \`off\`, ${durationInWords(...bounds)}`,
     schema: fromText(
-      Schema.OptionFromSelf(Schema.DurationFromSelf),
+      Schema.Option(Schema.Duration),
       (text) => (text.toLowerCase() === "off" ? Option.some(Option.none()) : Option.map(decode(text), Option.some)),
       Option.match({ onNone: () => "off", onSome: Schema.encodeSync(schema) })
     )
@@ -116,14 +160,14 @@ export const durationOrOff = (...bounds: Bounds): Format<Option.Option<Duration.
 /** A number of bytes. */
 export const size = (min: number, max: number, example: string): Format<number> => ({
   accepts: `takes bytes, or a size such as \`${example}\`, from ${min} to ${max} bytes`,
-  schema: SizeFromText.pipe(Schema.between(min, max))
+  schema: SizeFromText.check(Schema.isBetween({ minimum: min, maximum: max }))
 })
 
 /** One of several words, case-insensitive, each with its value. */
 export const wordFor = <A>(values: Readonly<Record<string, A>>): Format<A> => ({
   accepts: `takes one of ${Object.keys(values).join(", ")}`,
   schema: fromText(
-    Schema.Any as Schema.Schema<A>,
+    Schema.Any as Schema.Codec<A>,
     (text) => Record.get(values, text.toLowerCase()),
     (value) => Object.keys(values).find((word) => values[word] === value) ?? ""
   )
@@ -136,8 +180,8 @@ export const oneOf = <const Word extends string>(...words: ReadonlyArray<Word>):
 /** An address with one of these schemes (`https:`), unchanged. */
 export const address = (schemes: ReadonlyArray<string>, example: string): Format<string> => ({
   accepts: `takes an address such as \`${example}\``,
-  schema: Schema.String.pipe(
-    Schema.filter((text) => {
+  schema: Schema.String.check(
+    Schema.makeFilter((text) => {
       const url = Option.getOrUndefined(Option.liftThrowable(() => new URL(text))())
       return url !== undefined && schemes.includes(url.protocol) && url.hostname !== ""
     })
@@ -149,11 +193,12 @@ export const baseUrl = (example: string): Format<string> => {
   const { accepts, schema } = address(["http:", "https:"], example)
   return {
     accepts,
-    schema: Schema.transform(schema, Schema.String, {
-      strict: true,
-      decode: (text) => text.replace(/\/+$/, ""),
-      encode: (text) => text
-    })
+    schema: schema.pipe(
+      Schema.decodeTo(
+        Schema.String,
+        SchemaTransformation.transform({ decode: (text) => text.replace(/\/+$/, ""), encode: (text) => text })
+      )
+    )
   }
 }
 
@@ -163,14 +208,14 @@ const header = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([\x21-\x7e ]*)$/
 export const headerList: Format<Readonly<Record<string, string>>> = {
   accepts: "takes headers such as `authorization=Bearer%20key,x-tenant=a`, separated by commas, values percent-encoded",
   schema: fromText(
-    Schema.Record({ key: Schema.String, value: Schema.String }),
+    Schema.Record(Schema.String, Schema.String),
     (text) =>
       Option.map(
         Option.all(
           text
             .split(",")
             .map((pair) =>
-              Option.flatMap(Option.fromNullable(header.exec(pair)), ([, name, value]) =>
+              Option.flatMap(Option.fromNullishOr(header.exec(pair)), ([, name, value]) =>
                 Option.map(
                   Option.liftThrowable(decodeURIComponent)(value!.trim()),
                   (decoded) => [name!.toLowerCase(), decoded] as const
@@ -189,6 +234,6 @@ export const headerList: Format<Readonly<Record<string, string>>> = {
 
 export const secret = <A>({ accepts, schema }: Format<A>): Format<Redacted.Redacted<A>> => ({
   accepts,
-  schema: Schema.Redacted(schema),
+  schema: Schema.RedactedFromValue(schema),
   isSecret: true
 })

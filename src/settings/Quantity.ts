@@ -1,20 +1,24 @@
-import { Duration, Option, ParseResult, Schema } from "effect"
+import { Duration, Effect, Option, Schema, SchemaIssue, SchemaTransformation } from "effect"
 
 /** A schema that reads text with `parse` and writes it with `print`. It rejects text for which `parse` returns nothing. */
 export const fromText = <A>(
-  target: Schema.Schema<A>,
+  target: Schema.Codec<A>,
   parse: (text: string) => Option.Option<A>,
   print: (value: A) => string
-): Schema.Schema<A, string> =>
-  Schema.transformOrFail(Schema.String, target, {
-    strict: true,
-    decode: (text, _, ast) =>
-      Option.match(parse(text), {
-        onNone: () => ParseResult.fail(new ParseResult.Type(ast, text)),
-        onSome: ParseResult.succeed
-      }),
-    encode: (value) => ParseResult.succeed(print(value))
-  })
+): Schema.Codec<A, string> =>
+  Schema.String.pipe(
+    Schema.decodeTo(
+      Schema.toType(target),
+      SchemaTransformation.transformEffect({
+        decode: (text: string) =>
+          Option.match(parse(text), {
+            onNone: () => Effect.fail(new SchemaIssue.InvalidValue()),
+            onSome: Effect.succeed
+          }),
+        encode: (value: A) => Effect.succeed(print(value))
+      })
+    )
+  )
 
 /** A number, optional spaces and a unit from `units`. Without a unit, `units[""]` applies. */
 const quantity = (units: Record<string, number>, text: string): Option.Option<number> => {
@@ -45,14 +49,14 @@ const bytes = {
 }
 
 /** `300`, `300 s`, `5 minutes`, `1.5h`. A number alone is in seconds. */
-export const DurationFromText: Schema.Schema<Duration.Duration, string> = fromText(
-  Schema.DurationFromSelf,
+export const DurationFromText: Schema.Codec<Duration.Duration, string> = fromText(
+  Schema.Duration,
   (text) => Option.map(quantity(millis, text), (ms) => Duration.millis(Math.round(ms))),
   (duration) => `${Duration.toMillis(duration)} ms`
 )
 
 /** `1048576`, `1 MiB`, `500 kB`. A number alone is in bytes. */
-export const SizeFromText: Schema.Schema<number, string> = fromText(
+export const SizeFromText: Schema.Codec<number, string> = fromText(
   Schema.Number,
   (text) => Option.map(quantity(bytes, text), Math.round),
   String

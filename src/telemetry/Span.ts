@@ -1,4 +1,4 @@
-import { Effect, FiberRef, type Tracer } from "effect"
+import { Effect, References, type Tracer } from "effect"
 
 /**
  * Adds a span only if tracing is on. Without tracing, an unused span would double the cost of accepting a run. `options`
@@ -7,8 +7,8 @@ import { Effect, FiberRef, type Tracer } from "effect"
 export const whenTraced =
   (name: string, options: Tracer.SpanOptions | (() => Tracer.SpanOptions) = {}) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.withFiberRuntime((fiber) => {
-      if (!fiber.getFiberRef(FiberRef.currentTracerEnabled)) return effect
+    Effect.withFiber((fiber) => {
+      if (!fiber.getRef(References.TracerEnabled)) return effect
       const given = typeof options === "function" ? options() : options
       return Effect.withSpan(effect, name, { captureStackTrace: false, ...given })
     })

@@ -15,7 +15,7 @@ export const of = ({ sampled, spanId, traceId }: Tracer.AnySpan): string =>
   `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
 
 /** The fiber's `traceparent`, if it is in a real span. */
-export const ofFiber = (fiber: Fiber.RuntimeFiber<any, any>): string | undefined => {
-  const span = Context.getOption(fiber.currentContext, Tracer.ParentSpan)
+export const ofFiber = (fiber: Fiber.Fiber<any, any>): string | undefined => {
+  const span = Context.getOption(fiber.context, Tracer.ParentSpan)
   return Option.isSome(span) && /^[\da-f]{32}$/.test(span.value.traceId) ? of(span.value) : undefined
 }

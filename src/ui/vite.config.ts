@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { brotliCompressSync, gzipSync, constants as zlib } from "node:zlib"
-import { HttpApi } from "@effect/platform"
+import { HttpApi } from "effect/http-api"
 import { defineConfig, type Plugin } from "vite"
 import { Api } from "../api/Api.ts"
 
@@ -16,7 +16,7 @@ const routeTable = (): string => {
       table[group.identifier] = {}
     },
     onEndpoint: ({ group, endpoint }) => {
-      table[group.identifier]![endpoint.name] = [endpoint.method, endpoint.path]
+      table[group.identifier]![endpoint.identifier] = [endpoint.method, endpoint.path]
     }
   })
   return `export default ${JSON.stringify(table)}`

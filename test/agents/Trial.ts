@@ -1,7 +1,7 @@
 /** One real agent, led by its preset: what it answers, fails with, remembers, shows and may do, and how it is cancelled. */
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
-import { Effect, Either, Option, Queue } from "effect"
+import { Effect, Option, Queue, Result } from "effect"
 import { Bus, type PromptThread, type Reply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { makeRunId, RunId, ThreadId } from "../../src/domain/Id.ts"
@@ -72,7 +72,7 @@ const leading = (
       Effect.repeat(Queue.take(replies), { until: ({ _tag }: Reply) => tags.includes(_tag) })
     const end = until(["Answered", "Failed"])
     const send = (prompt: string, thread?: PromptThread, agent?: AgentRequest) =>
-      Effect.zipRight(publish(prompt, thread, agent), end)
+      Effect.andThen(publish(prompt, thread, agent), end)
     return { send, publish, end, started: until(["Started"]), cancel: (run: RunId) => bus.cancel(team, run) }
   })
 
@@ -123,7 +123,7 @@ const tryWorkspace = (agent: Agent, folder: string, work: string, waits: boolean
         ...["sh", source]
       ])
     )
-    const { workspace } = Either.getOrThrow(placed([`--workspace=git:${source}`], () => Either.right(agent)))
+    const { workspace } = Result.getOrThrow(placed([`--workspace=git:${source}`], () => Result.succeed(agent)))
     const { send } = yield* leading(agent, work, {
       workspace: Option.getOrThrow(workspace),
       workspaces: join(folder, "workspaces")
@@ -178,7 +178,7 @@ export const tryAgent = ({ folder, model, modules, real, record }: Trial) =>
     const env = { ...real.env(model.url), HOME: home, PATH: `${bin}:${process.env.PATH}` }
     yield* environment(env)
     const agentWith = (options: (model: string) => ReadonlyArray<string>) =>
-      Either.getOrThrow(presets[real.preset].agent(options(model.url)))
+      Result.getOrThrow(presets[real.preset].agent(options(model.url)))
     const { agent, takeShown } = observed(agentWith(real.allowed))
     const led = yield* leading(agent, work)
     // A run's own paths say nothing.

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { Effect, Logger, LogLevel } from "effect"
+import { Effect, References } from "effect"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { exec } from "../support/Process.ts"
 import { startFakeModel } from "./FakeModel.ts"
@@ -62,7 +62,7 @@ const main = async () => {
         tried.pipe(
           Effect.scoped,
           Effect.provide(BusMemory.layer),
-          Logger.withMinimumLogLevel(LogLevel.None),
+          Effect.provideService(References.MinimumLogLevel, "None"),
           Effect.timeout("15 minutes")
         )
       )

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
-import { FetchHttpClient } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Effect, Redacted } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { expectTypeOf } from "vitest"
 import * as Client from "../../src/api/Client.ts"
 import { tags } from "../../src/api/Problem.ts"
@@ -9,7 +9,7 @@ import type { ProblemCode } from "../../src/api/ProblemTitles.ts"
 import { adminKey, failing, silent, start } from "../http/Server.ts"
 
 describe("the typed client", () => {
-  it.scopedLive("covers the whole flow: team, webhook, trigger, run, history", () =>
+  it.live("covers the whole flow: team, webhook, trigger, run, history", () =>
     Effect.gen(function* () {
       const { origin, team } = yield* start()
       const client = yield* Client.make({ url: origin, adminKey: Redacted.make(adminKey) })
@@ -21,29 +21,29 @@ describe("the typed client", () => {
         payload: { name: "n", team: shown!.team, prompt_template: "{{a}}" }
       })
       const answered = yield* client.trigger.trigger({
-        path: { token: token! },
-        urlParams: { wait: true },
+        params: { token: token! },
+        query: { wait: true },
         payload: { variables: { a: 1 } }
       })
-      const { data, next_cursor } = yield* client.webhooks.runs({ path: { id: webhook.id }, urlParams: { limit: 5 } })
+      const { data, next_cursor } = yield* client.webhooks.runs({ params: { id: webhook.id }, query: { limit: 5 } })
       expect(answered).toMatchObject({ status: "success", response: "echo: 1", run_id: data[0]!.run_id })
       expect(next_cursor).toBe(null)
       const { sizes, truncated, ...listed } = data[0]!
-      expect(yield* client.runs.show({ path: { run_id: data[0]!.run_id } })).toStrictEqual(listed)
+      expect(yield* client.runs.show({ params: { run_id: data[0]!.run_id } })).toStrictEqual(listed)
       expect([truncated, sizes]).toStrictEqual([false, { variables: 7, prompt: 1, response: 7 }])
-      yield* client.webhooks.delete({ path: { id: webhook.id }, headers: {} })
+      yield* client.webhooks.delete({ params: { id: webhook.id }, headers: {} })
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.scopedLive("gives a trigger's result the type of its wait", () =>
+  it.live("gives a trigger's result the type of its wait", () =>
     Effect.gen(function* () {
       const { origin, team, webhook } = yield* start()
       yield* team("ops")
       const { token } = yield* webhook("ops")
       const client = yield* Client.make({ url: origin })
-      const request = { path: { token }, payload: { variables: { text: "hi" } } }
+      const request = { params: { token }, payload: { variables: { text: "hi" } } }
 
-      const waited = yield* client.trigger.trigger({ ...request, urlParams: { wait: true } })
+      const waited = yield* client.trigger.trigger({ ...request, query: { wait: true } })
       expectTypeOf(waited.status).toEqualTypeOf<"success" | "ignored" | "cancelled">()
       expect(waited.status).toBe("success")
 
@@ -51,19 +51,19 @@ describe("the typed client", () => {
       expectTypeOf(accepted.status).toEqualTypeOf<"accepted" | "ignored" | "cancelled">()
       expect(accepted.status).toBe("accepted")
 
-      const [result, response] = yield* client.trigger.trigger({ ...request, withResponse: true })
+      const [result, response] = yield* client.trigger.trigger({ ...request, responseMode: "decoded-and-response" })
       expectTypeOf(result.status).toEqualTypeOf<"accepted" | "ignored" | "cancelled">()
       expect([result.status, response.status]).toStrictEqual(["accepted", 202])
 
-      const unknown = (wait: boolean) => client.trigger.trigger({ ...request, urlParams: { wait } })
-      expectTypeOf<Effect.Effect.Success<ReturnType<typeof unknown>>["status"]>().toEqualTypeOf<
+      const unknown = (wait: boolean) => client.trigger.trigger({ ...request, query: { wait } })
+      expectTypeOf<Effect.Success<ReturnType<typeof unknown>>["status"]>().toEqualTypeOf<
         "success" | "accepted" | "ignored" | "cancelled"
       >()
       expect((yield* unknown(true)).status).toBe("success")
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.scopedLive("tags errors: problems by their status, and runs that ended otherwise", () =>
+  it.live("tags errors: problems by their status, and runs that ended otherwise", () =>
     Effect.gen(function* () {
       const { admin, origin, team, webhook } = yield* start()
       yield* team("failing", failing)
@@ -71,7 +71,7 @@ describe("the typed client", () => {
       const client = yield* Client.make({ url: origin })
       const trigger = (token: string) =>
         client.trigger
-          .trigger({ path: { token }, urlParams: { wait: true }, payload: { variables: { text: "hi" } } })
+          .trigger({ params: { token }, query: { wait: true }, payload: { variables: { text: "hi" } } })
           .pipe(
             Effect.as("answered"),
             Effect.catchTags({

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Deferred, Effect, Exit, Fiber, Logger, LogLevel, Queue, Scope, TestClock } from "effect"
+import { DateTime, Deferred, Effect, Exit, Fiber, Logger, Queue, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { contract } from "./contract/BusContract.ts"
@@ -12,8 +13,10 @@ const answerOne = Effect.gen(function* () {
   const answered = yield* Deferred.make<void>()
   const scope = yield* Scope.make()
   yield* leaders
-    .lead(team, (delivery) => Effect.zipRight(echo(delivery), Deferred.succeed(answered, undefined)))
-    .pipe(Scope.extend(scope))
+    .lead(team, (delivery) => Effect.andThen(echo(delivery), Deferred.succeed(answered, undefined)), {
+      grace: Effect.never
+    })
+    .pipe(Scope.provide(scope))
   const prompt = yield* makePrompt()
   yield* bus.publish(prompt)
   yield* Deferred.await(answered)
@@ -24,18 +27,18 @@ const answerOne = Effect.gen(function* () {
 describe("the bus in process", () => {
   contract(BusMemory.layer)
 
-  it.scoped("keeps time by Effect's clock", () =>
+  it.effect("keeps time by Effect's clock", () =>
     Effect.gen(function* () {
       const bus = yield* Bus
       const leaders = yield* LeaderBus
       const collected = yield* collectReplies
       const scope = yield* Scope.make()
-      yield* Scope.extend(
+      yield* Scope.provide(
         leaders.lead(team, () => Effect.never),
         scope
       )
       yield* Scope.close(scope, Exit.void)
-      const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(300_000) })
+      const prompt = yield* makePrompt({ deadline: DateTime.makeUnsafe(300_000) })
       yield* bus.publish(prompt)
       yield* TestClock.adjust("299 seconds")
       expect((yield* bus.queue(team)).messages).toBe(1)
@@ -45,67 +48,67 @@ describe("the bus in process", () => {
     }).pipe(Effect.provide(BusMemory.layer))
   )
 
-  it.scopedLive("loses no prompt while leaders come and go", () =>
+  it.live("loses no prompt while leaders come and go", () =>
     Effect.gen(function* () {
       const bus = yield* Bus
       const leaders = yield* LeaderBus
       const done: Array<string> = []
       const handle = ({ prompt }: Delivery) =>
-        Effect.map(Effect.yieldNow(), () => {
+        Effect.map(Effect.yieldNow, () => {
           done.push(prompt.prompt)
         })
       yield* Effect.scoped(leaders.lead(team, handle))
       const sent = Array.from({ length: 2000 }, (_, i) => String(i))
-      const sending = yield* Effect.fork(
+      const sending = yield* Effect.forkChild(
         Effect.forEach(sent, (text) =>
-          Effect.zipRight(
-            Effect.yieldNow(),
+          Effect.andThen(
+            Effect.yieldNow,
             Effect.flatMap(makePrompt({ prompt: text }), (it) => bus.publish(it))
           )
         )
       )
       while (done.length < sent.length) {
-        yield* Effect.scoped(Effect.zipRight(leaders.lead(team, handle), Effect.sleep(1)))
+        yield* Effect.scoped(Effect.andThen(leaders.lead(team, handle), Effect.sleep(1)))
       }
       yield* Fiber.join(sending)
       expect(done).toEqual(sent)
     }).pipe(Effect.provide(BusMemory.layer))
   )
 
-  it.scopedLive("loses no reply while consumers come and go, and passes none on twice", () =>
+  it.live("loses no reply while consumers come and go, and passes none on twice", () =>
     Effect.gen(function* () {
       const bus = yield* Bus
       const leaders = yield* LeaderBus
       const handled: Array<string> = []
       yield* leaders.lead(team, echo)
       const sent = Array.from({ length: 2000 }, (_, i) => String(i))
-      const sending = yield* Effect.fork(
+      const sending = yield* Effect.forkChild(
         Effect.forEach(sent, (text) =>
-          Effect.zipRight(
-            Effect.yieldNow(),
+          Effect.andThen(
+            Effect.yieldNow,
             Effect.flatMap(makePrompt({ prompt: text }), (it) => bus.publish(it))
           )
         )
       )
       const consuming = consume((replies) =>
-        Effect.map(Effect.yieldNow(), () => {
+        Effect.map(Effect.yieldNow, () => {
           for (const reply of replies) if (reply._tag === "Answered") handled.push(reply.response)
         })
       )
       while (handled.length < sent.length) {
-        yield* Effect.scoped(Effect.zipRight(Effect.zipRight(consuming, consuming), Effect.sleep(1)))
+        yield* Effect.scoped(Effect.andThen(Effect.andThen(consuming, consuming), Effect.sleep(1)))
       }
       yield* Fiber.join(sending)
       expect(handled).toEqual(sent)
     }).pipe(Effect.provide(BusMemory.layer))
   )
 
-  it.scoped("passes on the replies that arrived while a group was handled as one group", () =>
+  it.effect("passes on the replies that arrived while a group was handled as one group", () =>
     Effect.gen(function* () {
       const groups = yield* Queue.unbounded<ReadonlyArray<string>>()
       const goOn = yield* Deferred.make<void>()
       yield* consume((replies) =>
-        Effect.zipRight(
+        Effect.andThen(
           Queue.offer(
             groups,
             replies.map(({ run_id }) => run_id)
@@ -121,17 +124,17 @@ describe("the bus in process", () => {
     }).pipe(Effect.provide(BusMemory.layer))
   )
 
-  it.scoped("drops a reply on which its handler has died eight times, with one error in the log", () =>
+  it.effect("drops a reply on which its handler has died eight times, with one error in the log", () =>
     Effect.gen(function* () {
       const errors: Array<string> = []
       const logger = Logger.make(({ logLevel, message }) => {
-        if (logLevel === LogLevel.Error) errors.push(String(message))
+        if (logLevel === "Error") errors.push(String(message))
       })
       const tries = yield* Queue.unbounded<void>()
       const scope = yield* Scope.make()
-      yield* consume(() => Effect.zipRight(Queue.offer(tries, undefined), Effect.die("for the test"))).pipe(
-        Scope.extend(scope),
-        Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+      yield* consume(() => Effect.andThen(Queue.offer(tries, undefined), Effect.die("for the test"))).pipe(
+        Scope.provide(scope),
+        Effect.provide(Logger.layer([logger]))
       )
       const run_id = yield* answerOne
       yield* Queue.take(tries)

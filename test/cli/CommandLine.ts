@@ -1,4 +1,4 @@
-import { ConfigProvider, Effect } from "effect"
+import { ConfigProvider, Console, Effect } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
 import type { LocalCommands } from "../../src/cli/LocalCommands.ts"
 import { examine } from "../../src/server/doctor/Doctor.ts"
@@ -18,10 +18,13 @@ type Variables = Readonly<Record<string, string>>
 const runLocal = (commands: LocalCommands, variables: Variables, words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const [out, err]: [Array<string>, Array<string>] = [[], []]
-    const to = (lines: Array<string>) => (text: string) => Effect.sync(() => void lines.push(`${text}\n`))
+    const to = (lines: Array<string>) => (text: string) => void lines.push(`${text}\n`)
+    const console = Object.assign(Object.create(yield* Console.Console), {
+      ...{ log: to(out), info: to(out), error: to(err), warn: to(err) }
+    })
     const code = yield* Cli.run(words, "1.2.3", commands).pipe(
-      Effect.withConsole({ ...(yield* Effect.console), log: to(out), info: to(out), error: to(err), warn: to(err) }),
-      Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(variables))))
+      Effect.provideService(Console.Console, console),
+      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(variables))
     )
     return { code, stdout: out.join(""), stderr: err.join("") }
   })

@@ -3,7 +3,7 @@ import { DateTime } from "effect"
 import { age, ago, timeAndAge } from "../../src/cli/Output.ts"
 
 describe("a past time", () => {
-  const at = DateTime.unsafeMake("2026-01-02T03:04:05.678Z")
+  const at = DateTime.makeUnsafe("2026-01-02T03:04:05.678Z")
 
   it("has an age in its largest unit", () => {
     for (const [seconds, text] of [
@@ -20,7 +20,7 @@ describe("a past time", () => {
       [86_400, "1 d ago"],
       [40 * 86_400, "40 d ago"]
     ] as const) {
-      expect(age(at, at.epochMillis + seconds * 1000), `${seconds}`).toBe(text)
+      expect(age(at, at.epochMilliseconds + seconds * 1000), `${seconds}`).toBe(text)
     }
   })
 

@@ -5,8 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { type Array as Arr, Effect, type Scope } from "effect"
-import { onTestFailed } from "vitest"
-import { getCurrentTest } from "vitest/suite"
+import { onTestFailed, TestRunner } from "vitest"
 
 export const program = fileURLToPath(new URL("../../dist/main.js", import.meta.url))
 
@@ -112,7 +111,7 @@ export const onWideTerminal = (
 }
 
 /** A question of a command, as it stands on the terminal. */
-const question = /\[y\/N\] $/
+const question = /\[y\/N\]/
 
 /**
  * Runs one command line on a terminal (util-linux's `script`). When it asks, `answer` is typed, or called with the id of
@@ -149,7 +148,7 @@ export interface Server {
 
 /** Shows the end of its log if the test that has started it fails. */
 const showIfFailed = (process: Process): void => {
-  if (getCurrentTest() !== undefined) onTestFailed(() => console.error(process.stderr.slice(-8_000)))
+  if (TestRunner.getCurrentTest() !== undefined) onTestFailed(() => console.error(process.stderr.slice(-8_000)))
 }
 
 /** A port that is free, unless the test says which. */

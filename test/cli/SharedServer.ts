@@ -29,7 +29,7 @@ export const sharedServer = ({ settings = {}, variables }: Options = {}) => {
       mkdirSync(folder)
       return yield* serve({ ADMIN_API_KEY, ...(Effect.isEffect(settings) ? yield* settings : settings) })
     })
-    server = await Effect.runPromise(Scope.extend(start, scope))
+    server = await Effect.runPromise(Scope.provide(start, scope))
   })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 

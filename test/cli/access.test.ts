@@ -74,7 +74,7 @@ describe("the command line", () => {
       const wrongRole = yield* run("key", "create", "--name", "x", "--role", "viewer", "--webhook", "Review")
       expect([wrongRole.code, wrongRole.stderr]).toEqual([
         1,
-        expect.stringContaining("/webhooks  must be absent unless the role is `caller`")
+        expect.stringContaining("--webhook  must be absent unless the role is `caller`")
       ])
       const created = yield* json(...words, "--webhook", "Review", "--webhook", "Deploy")
       const { data: webhooks } = yield* json("webhook", "list")

@@ -6,7 +6,7 @@ import { sharedServer } from "./SharedServer.ts"
 const { json, run } = sharedServer({ settings: { CALLBACK_ALLOW: "127.0.0.1" } })
 
 describe("alerts on the command line", () => {
-  it.scopedLive("have destinations that are added, edited, tested, switched off and deleted, as webhooks have", () =>
+  it.live("have destinations that are added, edited, tested, switched off and deleted, as webhooks have", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200, 500)
       expect((yield* run("alert", "destination", "list")).stdout).toMatch(/^No alert destinations yet/)
@@ -47,7 +47,7 @@ describe("alerts on the command line", () => {
     })
   )
 
-  it.scopedLive("have rules that are added, edited, switched off and deleted", () =>
+  it.live("have rules that are added, edited, switched off and deleted", () =>
     Effect.gen(function* () {
       expect((yield* run("alert", "list")).stdout).toBe("No alerts.\n")
       expect((yield* run("alert", "rule", "list")).stdout).toMatch(/^No rules yet/)
@@ -66,7 +66,7 @@ describe("alerts on the command line", () => {
     })
   )
 
-  it.scopedLive("are listed with what was measured", () =>
+  it.live("are listed with what was measured", () =>
     Effect.gen(function* () {
       yield* json("team", "create", "alone")
       yield* json("webhook", "create", "--name", "nightly", "--team", "alone", "--template", "x")

@@ -40,7 +40,7 @@ const examine = (variables: Readonly<Record<string, string>>) =>
 const yes = (...names: ReadonlyArray<string>) => Object.fromEntries(names.map((name) => [name, "yes"]))
 
 describe("doctor without an agent", () => {
-  it.scopedLive("finds a database and a broker that a server can use, and declares the server's queues", () =>
+  it.live("finds a database and a broker that a server can use, and declares the server's queues", () =>
     Effect.gen(function* () {
       const [DATABASE_URL, AMQP_URL] = [yield* emptyDatabase, yield* freshVhost]
       const { code, stderr, stdout } = yield* runWith({ DATABASE_URL, AMQP_URL }, "doctor")
@@ -59,7 +59,7 @@ describe("doctor without an agent", () => {
     })
   )
 
-  it.scopedLive("says what a database lacks, and what to do about it", () =>
+  it.live("says what a database lacks, and what to do about it", () =>
     Effect.gen(function* () {
       const url = yield* emptyDatabase
       const port = yield* Effect.promise(() => freePort())
@@ -113,7 +113,7 @@ describe("doctor without an agent", () => {
     })
   )
 
-  it.scopedLive("says what the URL of an encrypted database lacks", () =>
+  it.live("says what the URL of an encrypted database lacks", () =>
     Effect.gen(function* () {
       const pair = certificate()
       const folder = yield* temporaryFolder
@@ -156,7 +156,7 @@ describe("doctor without an agent", () => {
     })
   )
 
-  it.scopedLive("says that a database is read-only, and uses the settings of the server's sessions", () =>
+  it.live("says that a database is read-only, and uses the settings of the server's sessions", () =>
     Effect.gen(function* () {
       const url = yield* emptyDatabase
       const database = new URL(url).pathname.slice(1)
@@ -174,7 +174,7 @@ describe("doctor without an agent", () => {
     })
   )
 
-  it.scopedLive("says what a broker lacks, and what to do about it", () =>
+  it.live("says what a broker lacks, and what to do about it", () =>
     Effect.gen(function* () {
       const url = yield* freshVhost
       const port = yield* Effect.promise(() => freePort())
@@ -208,7 +208,7 @@ describe("doctor without an agent", () => {
     })
   )
 
-  it.scopedLive("says what a mail server lacks, and what to do about it", () =>
+  it.live("says what a mail server lacks, and what to do about it", () =>
     Effect.gen(function* () {
       const { ca, received, url } = yield* mailServer({ login: { user: "hooks", password: "secret" } })
       const folder = mkdtempSync(join(tmpdir(), "doctor-"))
@@ -228,7 +228,7 @@ describe("doctor without an agent", () => {
     })
   )
 
-  it.scopedLive("needs an agent, a database, a broker or a mail server", () =>
+  it.live("needs an agent, a database, a broker or a mail server", () =>
     Effect.gen(function* () {
       const { code, stderr } = yield* runWith({}, "doctor")
       expect(code).toBe(2)

@@ -19,7 +19,7 @@ const result = (fields: object) =>
   `echo '${JSON.stringify({ type: "result", subtype: "success", session_id: "s", ...fields })}'`
 
 describe("doctor", () => {
-  it.scopedLive("says that an agent is there, is signed in and answers", () =>
+  it.live("says that an agent is there, is signed in and answers", () =>
     Effect.gen(function* () {
       const env = yield* claude(result({ is_error: false, result: "OK" }))
       const { code, stderr, stdout } = yield* Program.run(["doctor", "--agent", "claude", ...options], env)
@@ -28,7 +28,7 @@ describe("doctor", () => {
     })
   )
 
-  it.scopedLive("says what is wrong, and what to do about it", () =>
+  it.live("says what is wrong, and what to do about it", () =>
     Effect.gen(function* () {
       const failing = (message: string) => claude(`${result({ is_error: true, result: message })}; exit 1`)
       const examine = (env: Readonly<Record<string, string>>) =>
@@ -49,7 +49,7 @@ describe("doctor", () => {
     })
   )
 
-  it.scopedLive("says at the first refused request that an agent is not signed in, while it would try again", () =>
+  it.live("says at the first refused request that an agent is not signed in, while it would try again", () =>
     Effect.gen(function* () {
       const retry = { type: "system", subtype: "api_retry", attempt: 1, max_retries: 10, error_status: 401 }
       const env = yield* claude(`echo '${JSON.stringify(retry)}'; exec sleep 600`)
@@ -59,7 +59,7 @@ describe("doctor", () => {
     })
   )
 
-  it.scopedLive("checks an endpoint", () =>
+  it.live("checks an endpoint", () =>
     Effect.gen(function* () {
       const model = yield* Effect.acquireRelease(
         Effect.promise(() => startFakeModel()),
@@ -72,7 +72,7 @@ describe("doctor", () => {
     })
   )
 
-  it.scopedLive("checks the agent's workspace", () =>
+  it.live("checks the agent's workspace", () =>
     Effect.gen(function* () {
       const env = yield* claude(result({ is_error: false, result: "OK" }))
       const words = ["doctor", "--agent", "claude", "--workspace", "git:/nowhere.git", ...options]
@@ -85,7 +85,7 @@ describe("doctor", () => {
     })
   )
 
-  it.scopedLive("refuses options that the agent does not have", () =>
+  it.live("refuses options that the agent does not have", () =>
     Effect.gen(function* () {
       const { code, stderr } = yield* Program.run(["doctor", "--agent", "openai", "--", "--key", "sk-1"])
       expect(stderr).toContain("--key is not an option")

@@ -12,10 +12,10 @@ const { address, json, run } = sharedServer()
 const silentStranger = Effect.gen(function* () {
   const requested = yield* Deferred.make<void>()
   const stranger = yield* Effect.acquireRelease(
-    Effect.sync(() => createServer(() => Deferred.unsafeDone(requested, Exit.void))),
+    Effect.sync(() => createServer(() => Deferred.doneUnsafe(requested, Exit.void))),
     (stranger) => Effect.sync(() => stranger.close().closeAllConnections())
   )
-  yield* Effect.async<void>((resume) => void stranger.listen(0, "127.0.0.1", () => resume(Effect.void)))
+  yield* Effect.callback<void>((resume) => void stranger.listen(0, "127.0.0.1", () => resume(Effect.void)))
   const { port } = stranger.address() as AddressInfo
   return { requested: Deferred.await(requested), url: `http://127.0.0.1:${port}` }
 })
@@ -23,7 +23,7 @@ const silentStranger = Effect.gen(function* () {
 /** The address of a server that is not ours and gives every request this response. */
 const strangerAnswering = (status: number, body: string) =>
   Effect.acquireRelease(
-    Effect.async<HttpServer>((resume) => {
+    Effect.callback<HttpServer>((resume) => {
       const stranger = createServer((_, response) =>
         response.writeHead(status, { "content-type": "application/json" }).end(body)
       )
@@ -88,7 +88,7 @@ describe("the command line", () => {
     })
   )
 
-  it.scopedLive("exits with 130 or 143 when a signal cuts it short, so that a script does not go on", () =>
+  it.live("exits with 130 or 143 when a signal cuts it short, so that a script does not go on", () =>
     Effect.gen(function* () {
       for (const [signal, code] of [
         ["SIGINT", 130],

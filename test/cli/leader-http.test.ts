@@ -76,11 +76,11 @@ describe("the leader command over HTTP", () => {
   const served = Effect.suspend(() => teamAt(url))
 
   beforeAll(async () => {
-    url = (await Effect.runPromise(Scope.extend(InProcess.serve({ ADMIN_API_KEY }), scope))).url
+    url = (await Effect.runPromise(Scope.provide(InProcess.serve({ ADMIN_API_KEY }), scope))).url
   })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-  it.scopedLive("answers the prompts of its key's team, and leaves when it is stopped", () =>
+  it.live("answers the prompts of its key's team, and leaves when it is stopped", () =>
     Effect.gen(function* () {
       const { file, isRunning, key, say, team, url } = yield* served
       const leader = yield* Program.lead(["--url", url, "--key-file", file, "--team", team, ...shell], {})
@@ -105,7 +105,7 @@ describe("the leader command over HTTP", () => {
     })
   )
 
-  it.scopedLive("stops the program when its run is cancelled, and goes on with the next", () =>
+  it.live("stops the program when its run is cancelled, and goes on with the next", () =>
     Effect.gen(function* () {
       const { begin, call, file, isRunning, say, url } = yield* served
       const leader = yield* Program.lead(["--url", url, "--key-file", file, ...shell], {})
@@ -118,7 +118,7 @@ describe("the leader command over HTTP", () => {
     })
   )
 
-  it.scopedLive("delivers its answer after the server was killed while it worked, without repeating the work", () =>
+  it.live("delivers its answer after the server was killed while it worked, without repeating the work", () =>
     Effect.gen(function* () {
       const settings = yield* lasting
       const server = yield* Program.serve(settings)
@@ -136,7 +136,7 @@ describe("the leader command over HTTP", () => {
     })
   )
 
-  it.scopedLive("gives its prompt to a standby when its process is killed at work", () =>
+  it.live("gives its prompt to a standby when its process is killed at work", () =>
     Effect.gen(function* () {
       const { begin, ended, file, folder, isRunning, url } = yield* served
       const go = join(folder, "go")
@@ -150,7 +150,7 @@ describe("the leader command over HTTP", () => {
     })
   )
 
-  it.scopedLive("leads with a preset, whose tokens and model are stored", () =>
+  it.live("leads with a preset, whose tokens and model are stored", () =>
     Effect.gen(function* () {
       const { file, isRunning, say, url } = yield* served
       const model = yield* Effect.acquireRelease(
@@ -168,7 +168,7 @@ describe("the leader command over HTTP", () => {
     })
   )
 
-  it.scopedLive("leads with an agent of the Agent Client Protocol, whose session, tokens and cost are stored", () =>
+  it.live("leads with an agent of the Agent Client Protocol, whose session, tokens and cost are stored", () =>
     Effect.gen(function* () {
       const { file, folder, isRunning, say, url } = yield* served
       const program = fileURLToPath(new URL("../leader/agents/acp-agent.mjs", import.meta.url))
@@ -186,7 +186,7 @@ describe("the leader command over HTTP", () => {
     })
   )
 
-  it.scopedLive("ends when its key is revoked, and stops its program", () =>
+  it.live("ends when its key is revoked, and stops its program", () =>
     Effect.gen(function* () {
       const { begin, file, isRunning, revoke, url } = yield* served
       const leader = yield* Program.start(["leader", "--url", url, "--key-file", file, ...shell], {})
@@ -200,11 +200,11 @@ describe("the leader command over HTTP", () => {
     })
   )
 
-  it.scopedLive("waits until its server can be reached", () =>
+  it.live("waits until its server can be reached", () =>
     Effect.gen(function* () {
       const settings = yield* lasting
       const stopped = yield* Scope.make()
-      const server = yield* Scope.extend(InProcess.serve(settings), stopped)
+      const server = yield* Scope.provide(InProcess.serve(settings), stopped)
       const { file, isRunning, url } = yield* teamAt(server.url)
       yield* Scope.close(stopped, Exit.void)
       const leader = yield* Program.lead(["--url", url, "--key-file", file, ...shell], {})
@@ -214,13 +214,13 @@ describe("the leader command over HTTP", () => {
     })
   )
 
-  it.scopedLive("does not start without a valid key, with another team, or with settings that contradict", () =>
+  it.live("does not start without a valid key, with another team, or with settings that contradict", () =>
     Effect.gen(function* () {
       const { file, key, team, url } = yield* served
       const start = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
-        Effect.fork(Program.run(["leader", ...words, "--", "true"], variables))
+        Effect.forkChild(Program.run(["leader", ...words, "--", "true"], variables))
       const refused = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
-        Effect.fork(refusedLeader(variables, ...words, "--", "true"))
+        Effect.forkChild(refusedLeader(variables, ...words, "--", "true"))
       const [LEADER_URL, LEADER_KEY, AMQP_URL] = [url, key, "amqp://127.0.0.1:9"]
       const wrong = { LEADER_KEY: `${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}` }
       for (const [starting, code, says] of [

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Logger, LogLevel, Queue, Redacted } from "effect"
+import { Effect, Queue, Redacted, References } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import { Bus } from "../../src/bus/Bus.ts"
 import { collectReplies, makePrompt, team, untilQueue } from "../bus/contract/support.ts"
@@ -55,7 +55,7 @@ const start = (words: ReadonlyArray<string>, variables: Readonly<Record<string, 
       return leader
     }),
     ({ child }) =>
-      Effect.async<void>((resume) => {
+      Effect.callback<void>((resume) => {
         if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
         child.once("exit", () => resume(Effect.void))
         process.kill(-child.pid!, "SIGKILL")
@@ -105,7 +105,7 @@ const withBroker = <A, E>(
       test({ url, secret }),
       BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })
     )
-  }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
 
 describe("a leader's program that looks for the broker's address", () => {
   const ways: Readonly<

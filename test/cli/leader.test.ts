@@ -24,7 +24,7 @@ const production = Effect.gen(function* () {
 })
 
 describe("the leader command with a real program", () => {
-  it.scopedLive(
+  it.live(
     "takes the program's output as the answer, and ends the run as an error or a timeout when it fails or is slow",
     () =>
       Effect.gen(function* () {
@@ -83,7 +83,7 @@ describe("the leader command with a real program", () => {
       })
   )
 
-  it.scopedLive("reports a missing broker, an invalid setting or a missing program and does not start", () =>
+  it.live("reports a missing broker, an invalid setting or a missing program and does not start", () =>
     Effect.gen(function* () {
       const start = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
         refusedLeader(variables, "--team", "a", ...words)

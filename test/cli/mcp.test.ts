@@ -52,7 +52,7 @@ const connected = (url: string, mode: "auto" | "legacy", key: string = ADMIN_API
   )
 
 describe("mcp", () => {
-  it.scopedLive("passes on what assistants of both generations of the protocol ask, and the answers", () =>
+  it.live("passes on what assistants of both generations of the protocol ask, and the answers", () =>
     Effect.gen(function* () {
       const { url } = yield* served
       for (const mode of ["auto", "legacy"] as const) {
@@ -69,7 +69,7 @@ describe("mcp", () => {
     })
   )
 
-  it.scopedLive("says why the server refuses, or that it is out of reach", () =>
+  it.live("says why the server refuses, or that it is out of reach", () =>
     Effect.gen(function* () {
       const { url } = yield* served
       const refused = (address: string) =>

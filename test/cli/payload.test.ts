@@ -22,7 +22,7 @@ const start = Effect.gen(function* () {
 })
 
 describe("a whole request on the command line", () => {
-  it.scopedLive("is previewed and sent as given: JSON, a file, a form or a text, with headers and query", () =>
+  it.live("is previewed and sent as given: JSON, a file, a form or a text, with headers and query", () =>
     Effect.gen(function* () {
       const { create, run } = yield* start
       const { token } = yield* create("push", template, { input: "payload" })
@@ -57,7 +57,7 @@ describe("a whole request on the command line", () => {
     })
   )
 
-  it.scopedLive("is read from standard input, byte for byte", () =>
+  it.live("is read from standard input, byte for byte", () =>
     Effect.gen(function* () {
       const { create, origin } = yield* start
       const { token } = yield* create("push", "{{payload.ref}} {{payload.commits.0.message}}", { input: "payload" })
@@ -75,7 +75,7 @@ describe("a whole request on the command line", () => {
     })
   )
 
-  it.scopedLive("carries a signature, and prints what the webhook replies to a command", () =>
+  it.live("carries a signature, and prints what the webhook replies to a command", () =>
     Effect.gen(function* () {
       const { create, run } = yield* start
       const verification = { preset: "github" }
@@ -104,7 +104,7 @@ describe("a whole request on the command line", () => {
     })
   )
 
-  it.scopedLive("is warned of, where a template names what is not signed of it", () =>
+  it.live("is warned of, where a template names what is not signed of it", () =>
     Effect.gen(function* () {
       const { run } = yield* start
       const secret = `${yield* temporaryFolder}/secret`
@@ -126,7 +126,7 @@ describe("a whole request on the command line", () => {
     })
   )
 
-  it.scopedLive("is refused by a webhook for variables, and variables by one for requests, with what to give", () =>
+  it.live("is refused by a webhook for variables, and variables by one for requests, with what to give", () =>
     Effect.gen(function* () {
       const { create, run } = yield* start
       const plain = yield* create("plain", "{{text}}", {})
@@ -155,7 +155,7 @@ describe("a whole request on the command line", () => {
     })
   )
 
-  it.scopedLive("that the webhook has kept is listed, and previewed by its id, or as the last one", () =>
+  it.live("that the webhook has kept is listed, and previewed by its id, or as the last one", () =>
     Effect.gen(function* () {
       const { create, run } = yield* start
       yield* create("none", "{{payload}}", { input: "payload" })

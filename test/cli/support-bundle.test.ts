@@ -29,7 +29,7 @@ const withUser = (address: string, user: string, password: string): string => {
 }
 
 describe("support-bundle", () => {
-  it.scopedLive("has what helps, and none of the server's secrets and texts", () =>
+  it.live("has what helps, and none of the server's secrets and texts", () =>
     Effect.gen(function* () {
       const secrets = {
         ADMIN_API_KEY: "the-admin-key-of-this-server-0123",
@@ -109,7 +109,7 @@ describe("support-bundle", () => {
     })
   )
 
-  it.scopedLive("sends METRICS_TOKEN only for the metrics, and not over plain HTTP to another host", () =>
+  it.live("sends METRICS_TOKEN only for the metrics, and not over plain HTTP to another host", () =>
     Effect.gen(function* () {
       const seen: Array<readonly [path: string | undefined, authorization: string | undefined]> = []
       const server = createServer(({ headers, url }, response) => {
@@ -141,7 +141,7 @@ describe("support-bundle", () => {
     })
   )
 
-  it.scopedLive("is written and has no password if one has a bare percent sign", () =>
+  it.live("is written and has no password if one has a bare percent sign", () =>
     Effect.gen(function* () {
       const port = yield* Effect.promise(() => freePort())
       const output = join(yield* folder, "bundle.tar.gz")
@@ -153,7 +153,7 @@ describe("support-bundle", () => {
     })
   )
 
-  it.scopedLive("says what could not be read, also without the passwords of addresses", () =>
+  it.live("says what could not be read, also without the passwords of addresses", () =>
     Effect.gen(function* () {
       const port = yield* Effect.promise(() => freePort())
       const output = join(yield* folder, "bundle.tar.gz")

@@ -65,12 +65,12 @@ describe("the command line", () => {
             body: JSON.stringify({ leader, ...more })
           })
         )
-      const asking = yield* Effect.fork(asLeader("next"))
+      const asking = yield* Effect.forkChild(asLeader("next"))
       yield* repeatUntil(json("team", "show", "held"), ({ running }) => running)
       const { message_id } = yield* json("team", "message", "held", "work")
       yield* Fiber.join(asking)
       // A leader that is silent for eight seconds counts as gone, and holds nothing.
-      yield* Effect.fork(Effect.repeat(asLeader("work", { run_id: message_id }), Schedule.spaced("1 second")))
+      yield* Effect.forkChild(Effect.repeat(asLeader("work", { run_id: message_id }), Schedule.spaced("1 second")))
       yield* run("run", "cancel", message_id)
       expect((yield* run("run", "show", message_id)).stdout).toMatch(/\nagent +still works; stop: \d{4}-/)
       const shown = (yield* run("team", "show", "held")).stdout

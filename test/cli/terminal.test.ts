@@ -18,7 +18,7 @@ const start = Effect.gen(function* () {
 const length = (line: string) => [...line].length
 
 describe("a table on a terminal", () => {
-  it.scopedLive("has short IDs, ages instead of times, and states in colour unless NO_COLOR is set", () =>
+  it.live("has short IDs, ages instead of times, and states in colour unless NO_COLOR is set", () =>
     Effect.gen(function* () {
       const { post, variables } = yield* start
       const { run_id } = (yield* post("hello")).json
@@ -37,7 +37,7 @@ describe("a table on a terminal", () => {
     })
   )
 
-  it.scopedLive("has the terminal's width: it cuts long cells, and names the columns that it leaves out", () =>
+  it.live("has the terminal's width: it cuts long cells, and names the columns that it leaves out", () =>
     Effect.gen(function* () {
       const { post, variables } = yield* start
       const { run_id } = (yield* post("Say hello to everybody")).json
@@ -68,19 +68,8 @@ describe("a table on a terminal", () => {
   )
 })
 
-describe("the help on a terminal", () => {
-  it.live("has the terminal's width", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* Program.onWideTerminal(72, ["run", "list", "--help"], {})
-      expect(stdout).toContain("--status states")
-      const meanings = stdout.split("\r\n").filter((line) => !line.startsWith("  webhook-trigger "))
-      for (const line of meanings) expect(length(line), line).toBeLessThanOrEqual(72)
-    })
-  )
-})
-
 describe("an export into a pipe", () => {
-  it.scopedLive("ends quietly when the reader has read enough", () =>
+  it.live("ends quietly when the reader has read enough", () =>
     Effect.gen(function* () {
       const { origin, post } = yield* start
       for (let n = 0; n < 8; n++) yield* post("x".repeat(100_000))

@@ -1,8 +1,8 @@
 /** Counts the work of a run instead of its time: the same on every machine. */
 import { createRequire } from "node:module"
-import { Context, Effect, type Exit, type Fiber, Layer, type Option, Scheduler, Supervisor } from "effect"
-import pg from "pg"
+import { Context, Effect, type Fiber, Layer, Metric, Scheduler } from "effect"
 import { vi } from "vitest"
+import { Session } from "../../src/repo/sql/database/Driver.ts"
 
 /** The counts so far. */
 export interface Counts {
@@ -35,36 +35,23 @@ export const perUnit = (counts: Counts, units: number): Counts => combine(counts
 /** Called before each step, whether the fiber should yield. */
 class CountingScheduler extends Scheduler.MixedScheduler {
   operations = 0
-  override shouldYield(fiber: Fiber.RuntimeFiber<unknown, unknown>): number | false {
+  override shouldYield(fiber: Fiber.Fiber<unknown, unknown>): boolean {
     this.operations++
     return super.shouldYield(fiber)
   }
 }
 
-class CountingSupervisor extends Supervisor.AbstractSupervisor<void> {
-  fibers = 0
-  override readonly value = Effect.void
-  override onStart<A, E, R>(
-    _context: Context.Context<R>,
-    _effect: Effect.Effect<A, E, R>,
-    _parent: Option.Option<Fiber.RuntimeFiber<any, any>>,
-    _fiber: Fiber.RuntimeFiber<A, E>
-  ): void {
-    this.fibers++
-  }
-  override onEnd<A, E>(_exit: Exit.Exit<A, E>, _fiber: Fiber.RuntimeFiber<A, E>): void {}
-}
-
 /** amqplib does not export the class whose methods are counted. */
 const { Channel } = createRequire(createRequire(import.meta.url).resolve("amqplib"))("./lib/channel_model.js")
 
-export class Counters extends Context.Tag("test/Counters")<Counters, { readonly read: () => Counts }>() {
+export class Counters extends Context.Service<Counters, { readonly read: () => Counts }>()("test/Counters") {
   /** Counts the work of the layers that this one is provided to, and of everything that they start. */
-  static readonly layer = Layer.unwrapScoped(
+  static readonly layer = Layer.unwrap(
     Effect.gen(function* () {
-      const scheduler = new CountingScheduler(2048)
-      const supervisor = new CountingSupervisor()
-      const statements = vi.spyOn(pg.Client.prototype, "query")
+      const scheduler = new CountingScheduler()
+      let fibers = 0
+      const countFibers = { recordFiberStart: () => void fibers++, recordFiberEnd: () => {} }
+      const statements = vi.spyOn(Session.prototype as unknown as { readonly watch: () => void }, "watch")
       const prompts = vi.spyOn(Channel.prototype, "publish")
       const questions = vi.spyOn(Channel.prototype, "checkQueue")
       yield* Effect.addFinalizer(() =>
@@ -74,13 +61,15 @@ export class Counters extends Context.Tag("test/Counters")<Counters, { readonly 
       const ofServer = ([exchange]: ReadonlyArray<unknown>) => exchange !== "webhook.replies"
       const read = (): Counts => ({
         operations: scheduler.operations,
-        fibers: supervisor.fibers,
+        fibers,
         statements: statements.mock.calls.length,
         prompts: prompts.mock.calls.filter(ofServer).length,
         questions: questions.mock.calls.length
       })
-      return Layer.succeed(Counters, { read }).pipe(
-        Layer.provideMerge(Layer.merge(Layer.setScheduler(scheduler), Supervisor.addSupervisor(supervisor)))
+      return Layer.mergeAll(
+        Layer.succeed(Counters, { read }),
+        Layer.succeed(Scheduler.Scheduler, scheduler),
+        Layer.succeed(Metric.FiberRuntimeMetrics, countFibers)
       )
     })
   )

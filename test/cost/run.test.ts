@@ -1,8 +1,8 @@
 /** The cost of a run on a real PostgreSQL and RabbitMQ: counted, so that it cannot grow unnoticed. */
 import { Agent, request } from "node:http"
-import { HttpServer } from "@effect/platform"
 import { expect, it } from "@effect/vitest"
-import { ConfigProvider, Context, Effect, Layer, Logger } from "effect"
+import { ConfigProvider, Context, Effect, Layer, Logger, References } from "effect"
+import { HttpServer } from "effect/http"
 import * as Drivers from "../../src/server/drivers/Drivers.ts"
 import * as Environment from "../../src/server/environment/Environment.ts"
 import * as Server from "../../src/server/Server.ts"
@@ -22,23 +22,24 @@ const serve = Effect.gen(function* () {
     HOST: "127.0.0.1",
     PORT: "0"
   }
-  const environment = yield* Effect.withConfigProvider(
+  const environment = yield* Effect.provideService(
     Environment.load,
-    ConfigProvider.fromMap(new Map(Object.entries(variables)))
+    ConfigProvider.ConfigProvider,
+    ConfigProvider.fromEnv({ env: variables })
   )
   const server = Server.layer(environment, Drivers.choose(environment), "test")
   const context = yield* Layer.build(
     server.pipe(
-      Layer.provide(Layer.merge(Layer.setTracerEnabled(false), Logger.remove(Logger.defaultLogger))),
+      Layer.provide(Layer.merge(Layer.succeed(References.TracerEnabled, false), Logger.layer([]))),
       Layer.provideMerge(Counters.layer)
     )
   )
   const { address } = Context.get(context, HttpServer.HttpServer)
-  const port = address._tag === "TcpAddress" ? address.port : 0
+  const port = "port" in address ? address.port : 0
   return { port, amqpUrl: variables.AMQP_URL, read: Context.get(context, Counters).read }
 })
 
-type Served = Effect.Effect.Success<typeof serve>
+type Served = Effect.Success<typeof serve>
 
 /** Requests without Effect, whose steps would be counted. */
 const client = ({ port }: Served) => {
@@ -113,7 +114,7 @@ const expectAtMost = (counts: Counts, limits: Counts) => {
 /** Of a run that shares no statement with others, and after which none of the background follows. */
 const alone: Counts = { operations: 475, fibers: 6.6, statements: 2.3, prompts: 1, questions: 0.1 }
 
-it.scopedLive("a run whose caller waits for the answer, alone", () =>
+it.live("a run whose caller waits for the answer, alone", () =>
   Effect.gen(function* () {
     const { read, wait } = yield* scenario()
     // One at a time: pages are notified once in a while, so some runs meet no notification, however slow they are.
@@ -129,7 +130,7 @@ const together =
     await Promise.all(Array.from({ length: count }, (_, n) => wait(n % teams)))
   }
 
-it.scopedLive("a run whose caller waits for the answer, beside 63 others", () =>
+it.live("a run whose caller waits for the answer, beside 63 others", () =>
   Effect.gen(function* () {
     const { read, wait } = yield* scenario()
     const counts = yield* perUnitOf(64, 25, read, together(64, wait))
@@ -138,7 +139,7 @@ it.scopedLive("a run whose caller waits for the answer, beside 63 others", () =>
   })
 )
 
-it.scopedLive("a run whose caller waits for the answer, beside 63 others, of 16 teams", () =>
+it.live("a run whose caller waits for the answer, beside 63 others, of 16 teams", () =>
   Effect.gen(function* () {
     const teams = Array.from({ length: 16 }, (_, n) => `team-${n}`)
     const { read, wait } = yield* scenario(teams)
@@ -148,7 +149,7 @@ it.scopedLive("a run whose caller waits for the answer, beside 63 others, of 16 
   })
 )
 
-it.scopedLive("a request that each of ten webhooks with one URL ignores", () =>
+it.live("a request that each of ten webhooks with one URL ignores", () =>
   Effect.gen(function* () {
     const { read, call } = yield* scenario()
     const create = (more: object) =>
@@ -170,7 +171,7 @@ it.scopedLive("a request that each of ten webhooks with one URL ignores", () =>
   })
 )
 
-it.scopedLive("a health check", () =>
+it.live("a health check", () =>
   Effect.gen(function* () {
     const { read, call } = yield* scenario()
     const count = 20

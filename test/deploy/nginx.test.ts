@@ -58,7 +58,7 @@ const startNginx = (server: number) =>
 
 /** A POST through nginx; an answer's status, `0` while nothing listens. */
 const post = (port: number, path: string, body: object, address = "192.0.2.7") =>
-  Effect.async<{ readonly status: number; readonly text: string }>((resume) => {
+  Effect.callback<{ readonly status: number; readonly text: string }>((resume) => {
     const headers = { "content-type": "application/json", "x-forwarded-for": address }
     const sent = request(
       { port, path, method: "POST", headers, rejectUnauthorized: false, host: "127.0.0.1" },
@@ -74,7 +74,7 @@ const post = (port: number, path: string, body: object, address = "192.0.2.7") =
     sent.end(JSON.stringify(body))
   })
 
-it.scopedLive("passes requests on with the caller's address, and writes no token to its log", () =>
+it.live("passes requests on with the caller's address, and writes no token to its log", () =>
   Effect.gen(function* () {
     const server = yield* start({ trustedProxies: ["127.0.0.1"] })
     const hook = yield* server.webhook(yield* server.team("ops"), "{{text}}", { allow_from: ["192.0.2.7"] })

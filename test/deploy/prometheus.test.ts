@@ -156,7 +156,7 @@ describe("deploy/prometheus/alerts.yaml", () => {
 })
 
 describe("/metrics", () => {
-  effectIt.scopedLive("is accepted by promtool, documented whole, and shows counters before the first event", () =>
+  effectIt.live("is accepted by promtool, documented whole, and shows counters before the first event", () =>
     Effect.gen(function* () {
       const { http, team, webhook } = yield* start()
       const { path } = yield* webhook(yield* team("ops"), "{{text}}")

@@ -85,7 +85,7 @@ describe("the commands of the documentation", () => {
   const remove = cleanUpAtExit(folder)
   const scope = Effect.runSync(Scope.make())
   const inScope = <A>(resource: Effect.Effect<A, never, Scope.Scope>) =>
-    Effect.runPromise(Scope.extend(resource, scope))
+    Effect.runPromise(Scope.provide(resource, scope))
 
   /** The programs that the blocks name, as their readers have them. */
   const bin = join(folder, "bin")

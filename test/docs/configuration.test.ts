@@ -15,7 +15,7 @@ const [config, workflow] = blocks("yaml") as [string, string]
 const [commands] = blocks("sh") as [string]
 
 describe("configuration as code", () => {
-  it.scopedLive("shows the plan of a pull request, and applies it after the merge", () =>
+  it.live("shows the plan of a pull request, and applies it after the merge", () =>
     Effect.gen(function* () {
       const folder = yield* Effect.acquireRelease(
         Effect.sync(() => mkdtempSync(join(tmpdir(), "webhook-trigger-config-"))),

@@ -1,6 +1,6 @@
 /** The pages name every endpoint and every code of the API, and none that does not exist. */
 import { readdirSync, readFileSync } from "node:fs"
-import { HttpApi } from "@effect/platform"
+import { HttpApi } from "effect/http-api"
 import { expect, it } from "vitest"
 import { Api } from "../../src/api/Api.ts"
 import { callbackPath, signInPath } from "../../src/api/access/SignIn.ts"

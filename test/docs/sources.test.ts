@@ -20,7 +20,7 @@ it("docs/sources has no page without a recipe", () => {
   expect(readdirSync(folder).sort()).toEqual([...sourcePages().keys()].sort())
 })
 
-it.scopedLive("the script for services of one's own is accepted", () =>
+it.live("the script for services of one's own is accepted", () =>
   Effect.gen(function* () {
     const place = mkdtempSync(join(tmpdir(), "webhook-trigger-sources-"))
     const remove = cleanUpAtExit(place)

@@ -1,29 +1,29 @@
-import { HttpApi } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
-import { Either, Option, Schema, SchemaAST } from "effect"
+import { Result, Schema, SchemaAST } from "effect"
+import { HttpApi } from "effect/http-api"
 import { Api } from "../../src/api/Api.ts"
 import { faultsOf } from "../../src/domain/SchemaFaults.ts"
 import { time } from "../../src/domain/Time.ts"
 
-const faults = (schema: Schema.Schema<any, any>, value: unknown) => {
-  const decoded = Schema.decodeUnknownEither(schema, { errors: "all" })(value)
-  return Either.isLeft(decoded)
-    ? faultsOf(decoded.left.issue).map(({ detail, path }) => [path.map(String).join("/"), detail])
+const faults = (schema: Schema.Codec<any, any>, value: unknown) => {
+  const decoded = Schema.decodeUnknownResult(schema, { errors: "all" })(value)
+  return Result.isFailure(decoded)
+    ? faultsOf(decoded.failure.issue).map(({ detail, path }) => [path.map(String).join("/"), detail])
     : []
 }
 
 const Example = Schema.Struct({
-  name: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255)),
-  note: Schema.optionalWith(Schema.NullOr(Schema.String.pipe(Schema.maxLength(9))), { exact: true }),
-  id: Schema.UUID.pipe(Schema.brand("Id")),
-  count: Schema.optional(Schema.Int.pipe(Schema.between(1, 9))),
-  least: Schema.optional(Schema.Int.pipe(Schema.greaterThanOrEqualTo(0))),
-  states: Schema.Array(Schema.Literal("on", "off")).pipe(Schema.minItems(1)),
+  name: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255)),
+  note: Schema.optionalKey(Schema.NullOr(Schema.String.check(Schema.isMaxLength(9)))),
+  id: Schema.String.check(Schema.isUUID()).pipe(Schema.brand("Id")),
+  count: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))),
+  least: Schema.optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  states: Schema.Array(Schema.Literals(["on", "off"])).check(Schema.isMinLength(1)),
   enabled: Schema.Boolean,
   at: time("When."),
-  own: Schema.optional(Schema.String.annotations({ message: () => ({ message: "must rhyme", override: true }) })),
-  odd: Schema.optional(Schema.Number.pipe(Schema.filter((n) => n % 2 === 1, { message: () => "must be odd" }))),
-  inner: Schema.optional(Schema.Union(Schema.Struct({ a: Schema.String }), Schema.Null))
+  own: Schema.optional(Schema.String.annotate({ message: "must rhyme" })),
+  odd: Schema.optional(Schema.Number.check(Schema.makeFilter((n) => n % 2 === 1 || "must be odd"))),
+  inner: Schema.optional(Schema.Union([Schema.Struct({ a: Schema.String }), Schema.Null]))
 })
 
 describe("what is wrong with a value", () => {
@@ -60,18 +60,19 @@ describe("what is wrong with a value", () => {
   })
 
   it("is plain English for every parameter and every field of a body of the API", () => {
-    const schemas: Array<readonly [string, Schema.Schema<any, any>]> = []
+    const schemas: Array<readonly [string, Schema.Codec<any, any>]> = []
     HttpApi.reflect(Api, {
       onGroup: () => {},
-      onEndpoint: ({ endpoint, payloads }) => {
-        for (const { ast } of payloads.values()) schemas.push([endpoint.name, Schema.make(ast)])
-        Option.map(endpoint.urlParamsSchema, (schema) => schemas.push([endpoint.name, schema as never]))
+      onEndpoint: ({ endpoint }) => {
+        for (const schema of [...[...endpoint.payload.values()].flatMap((body) => body.schemas), endpoint.query])
+          if (schema !== undefined) schemas.push([endpoint.identifier, schema as Schema.Codec<any, any>])
       }
     })
     expect(schemas.length).toBeGreaterThan(30)
     const wrong = [5, -1, 1.5, "", "x", "x".repeat(100_000), "\0", null, true, {}, [], [5], { a: 5 }]
     for (const [name, schema] of schemas) {
-      const fields = SchemaAST.getPropertySignatures(schema.ast).map((field) => String(field.name))
+      const ast = SchemaAST.toType(schema.ast)
+      const fields = SchemaAST.isObjects(ast) ? ast.propertySignatures.map(({ name }) => String(name)) : []
       for (const value of wrong) {
         const whole = Object.fromEntries(fields.map((field) => [field, value]))
         for (const [path, detail] of [...faults(schema, whole), ...faults(schema, value)]) {

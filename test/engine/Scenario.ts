@@ -123,19 +123,19 @@ export const lead = (team: TeamName) =>
     const answers = yield* Queue.unbounded<LeaderReply>()
     yield* (yield* LeaderBus).lead(team, (delivery) =>
       Effect.gen(function* () {
-        yield* given.offer(delivery)
-        yield* delivery.reply(yield* answers.take)
+        yield* Queue.offer(given, delivery)
+        yield* delivery.reply(yield* Queue.take(answers))
       })
     )
     return {
-      next: Effect.map(given.take, (delivery) => ({ ...delivery, text: delivery.prompt.prompt })),
-      idle: Effect.map(given.size, (size) => size === 0),
+      next: Effect.map(Queue.take(given), (delivery) => ({ ...delivery, text: delivery.prompt.prompt })),
+      idle: Effect.map(Queue.size(given), (size) => size === 0),
       answer: (response: string, report?: AgentReport) =>
-        answers.offer({ _tag: "Answered", response, ...(report && { report }) }),
+        Queue.offer(answers, { _tag: "Answered", response, ...(report && { report }) }),
       fail: (message: string, report?: AgentReport) =>
-        answers.offer({ _tag: "Failed", message, ...(report && { report }) }),
+        Queue.offer(answers, { _tag: "Failed", message, ...(report && { report }) }),
       limit: (message: string, until?: DateTime.Utc) =>
-        answers.offer({ _tag: "Failed", message, limited: until === undefined ? {} : { until } })
+        Queue.offer(answers, { _tag: "Failed", message, limited: until === undefined ? {} : { until } })
     }
   })
 

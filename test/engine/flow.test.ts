@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Fiber } from "effect"
+import { DateTime, Duration, Effect, Fiber } from "effect"
 import { Checkpoints } from "../../src/engine/Checkpoints.ts"
 import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { Repo } from "../../src/repo/Repo.ts"
@@ -16,7 +16,7 @@ import {
   until
 } from "./Scenario.ts"
 
-it.scoped("gives a waiting caller its answer", () =>
+it.effect("gives a waiting caller its answer", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
@@ -27,30 +27,30 @@ it.scoped("gives a waiting caller its answer", () =>
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("keeps a start that was reported at the time of the sending apart from none", () =>
+it.effect("keeps a start that was reported at the time of the sending apart from none", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const webhook = yield* makeWebhook(team)
     const work = Effect.fnUntraced(function* (isReported: boolean) {
-      const asking = yield* Effect.fork(webhook.ask("hello"))
+      const asking = yield* Effect.forkChild(webhook.ask("hello"))
       const { reply } = yield* leader.next
       if (isReported) yield* reply({ _tag: "Started" })
       yield* leader.answer("done")
       const { sent_at, started_at } = yield* Fiber.join(asking)
-      return DateTime.distance(sent_at!, started_at!)
+      return Duration.toMillis(DateTime.distance(sent_at!, started_at!))
     })
     expect(yield* work(true)).toBe(1)
     expect(yield* work(false)).toBe(0)
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("waits for a run whose acceptance takes long", () =>
+it.effect("waits for a run whose acceptance takes long", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
     const webhook = yield* makeWebhook(team)
-    const asking = yield* Effect.fork(webhook.ask("hello"))
+    const asking = yield* Effect.forkChild(webhook.ask("hello"))
     yield* advance("5 seconds")
     expect((yield* Fiber.join(asking)).status).toBe("success")
   }).pipe(
@@ -59,7 +59,7 @@ it.scoped("waits for a run whose acceptance takes long", () =>
   )
 )
 
-it.scoped("refuses a trigger whose team has no leader, and leaves no run behind", () =>
+it.effect("refuses a trigger whose team has no leader, and leaves no run behind", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team)
@@ -70,7 +70,7 @@ it.scoped("refuses a trigger whose team has no leader, and leaves no run behind"
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("sends a team its prompts in the order of acceptance, across webhooks and chat messages", () =>
+it.effect("sends a team its prompts in the order of acceptance, across webhooks and chat messages", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* echo(team)
@@ -85,7 +85,7 @@ it.scoped("sends a team its prompts in the order of acceptance, across webhooks 
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 2 })))
 )
 
-it.scoped("finishes accepted runs of a disabled webhook, and drops those of a deleted one with their slots", () =>
+it.effect("finishes accepted runs of a disabled webhook, and drops those of a deleted one with their slots", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -99,7 +99,7 @@ it.scoped("finishes accepted runs of a disabled webhook, and drops those of a de
     yield* leader.answer("done")
     yield* until(Effect.map(statusOf(kept), (status) => status === "success"))
 
-    const asking = yield* Effect.fork(Effect.flip(deleted.ask("dropped")))
+    const asking = yield* Effect.forkChild(Effect.flip(deleted.ask("dropped")))
     yield* leader.next
     yield* repo.deleteWebhook(deleted.id)
     expect(yield* inFlight).toBe(0)
@@ -112,12 +112,12 @@ it.scoped("finishes accepted runs of a disabled webhook, and drops those of a de
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("sends a caller that waits at the end of a shutdown away, and finishes the run", () =>
+it.effect("sends a caller that waits at the end of a shutdown away, and finishes the run", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const webhook = yield* makeWebhook(team)
-    const asking = yield* Effect.fork(Effect.flip(webhook.ask("work")))
+    const asking = yield* Effect.forkChild(Effect.flip(webhook.ask("work")))
     const { prompt } = yield* leader.next
     const shutdown = yield* Shutdown
     yield* shutdown.begin

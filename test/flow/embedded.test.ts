@@ -11,7 +11,7 @@ const fixedPort = Effect.map(Effect.promise(freePort), String)
 
 // Creating a database takes PGlite seconds of computing, many on a busy machine.
 describe("the embedded default", () => {
-  it.scopedLive(
+  it.live(
     "goes from an empty folder to the first answer with the lines that it prints, and refuses a second server",
     () =>
       Effect.gen(function* () {
@@ -46,52 +46,50 @@ describe("the embedded default", () => {
       })
   )
 
-  it.scopedLive(
-    "keeps everything over a clean stop, shows no secret twice, and has what it had accepted when killed",
-    () =>
-      Effect.gen(function* () {
-        const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
-        const first = yield* serve({ DATA_DIR, PORT })
-        const [trigger, triggerAndWait] = curls(first)
-        const ADMIN_API_KEY = adminKey(first)
-        const token = /whk_\w+/.exec(triggerAndWait!)![0]
-        yield* shell(`${triggerAndWait} --silent`)
-        expect((yield* first.end("SIGTERM")).code).toBe(0)
+  it.live("keeps everything over a clean stop, shows no secret twice, and has what it had accepted when killed", () =>
+    Effect.gen(function* () {
+      const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
+      const first = yield* serve({ DATA_DIR, PORT })
+      const [trigger, triggerAndWait] = curls(first)
+      const ADMIN_API_KEY = adminKey(first)
+      const token = /whk_\w+/.exec(triggerAndWait!)![0]
+      yield* shell(`${triggerAndWait} --silent`)
+      expect((yield* first.end("SIGTERM")).code).toBe(0)
 
-        const second = yield* serve({ DATA_DIR, PORT })
-        expect(curls(second)).toEqual([])
-        for (const secret of [token, ADMIN_API_KEY]) {
-          expect(second.welcome()).not.toContain(secret)
-          expect(first.log() + second.log()).not.toContain(secret)
-        }
-        expect((yield* shell(`${triggerAndWait} --silent`)).stdout).toContain('"response":"Say hello to world."')
-        const runs = yield* run(["run", "list", "demo", "--json", "--url", second.url], { ADMIN_API_KEY })
-        expect(JSON.parse(runs.stdout).data).toHaveLength(2)
+      const second = yield* serve({ DATA_DIR, PORT })
+      expect(curls(second)).toEqual([])
+      for (const secret of [token, ADMIN_API_KEY]) {
+        expect(second.welcome()).not.toContain(secret)
+        expect(first.log() + second.log()).not.toContain(secret)
+      }
+      expect((yield* shell(`${triggerAndWait} --silent`)).stdout).toContain('"response":"Say hello to world."')
+      const runs = yield* run(["run", "list", "demo", "--json", "--url", second.url], { ADMIN_API_KEY })
+      expect(JSON.parse(runs.stdout).data).toHaveLength(2)
 
-        // The way to a new URL that the second start prints.
-        const [line] = /webhook regenerate .*/.exec(second.welcome())!
-        const regenerated = yield* run(line.split(" "), { ADMIN_API_KEY })
-        const [fresh] = /whk_\w+/.exec(regenerated.stdout)!
-        expect((yield* shell(`${triggerAndWait} --silent --output /dev/null --write-out '%{http_code}'`)).stdout).toBe(
-          "404"
-        )
-        const [triggerFresh, triggerFreshAndWait] = [trigger, triggerAndWait].map((line) => line!.replace(token, fresh))
-        expect((yield* shell(`${triggerFreshAndWait} --silent`)).stdout).toContain("Say hello to world.")
+      // The way to a new URL that the second start prints.
+      const [line] = /webhook regenerate .*/.exec(second.welcome())!
+      const regenerated = yield* run(line.split(" "), { ADMIN_API_KEY })
+      const [fresh] = /whk_\w+/.exec(regenerated.stdout)!
+      expect((yield* shell(`${triggerAndWait} --silent --output /dev/null --write-out '%{http_code}'`)).stdout).toBe(
+        "404"
+      )
+      const [triggerFresh, triggerFreshAndWait] = [trigger, triggerAndWait].map((line) => line!.replace(token, fresh))
+      expect((yield* shell(`${triggerFreshAndWait} --silent`)).stdout).toContain("Say hello to world.")
 
-        const { run_id } = JSON.parse((yield* shell(`${triggerFresh} --silent`)).stdout)
-        yield* second.end("SIGKILL")
-        const third = yield* serve({ DATA_DIR, PORT })
-        expect((yield* shell(`${triggerFreshAndWait} --silent`)).stdout).toContain('"response":"Say hello to world."')
-        const shown = yield* run(["run", "show", run_id, "--json", "--url", third.url], { ADMIN_API_KEY })
-        // It was in the lane before the one that has just been answered.
-        expect(JSON.parse(shown.stdout)).toMatchObject({
-          status: "success",
-          conversation: { response: "Say hello to world." }
-        })
+      const { run_id } = JSON.parse((yield* shell(`${triggerFresh} --silent`)).stdout)
+      yield* second.end("SIGKILL")
+      const third = yield* serve({ DATA_DIR, PORT })
+      expect((yield* shell(`${triggerFreshAndWait} --silent`)).stdout).toContain('"response":"Say hello to world."')
+      const shown = yield* run(["run", "show", run_id, "--json", "--url", third.url], { ADMIN_API_KEY })
+      // It was in the lane before the one that has just been answered.
+      expect(JSON.parse(shown.stdout)).toMatchObject({
+        status: "success",
+        conversation: { response: "Say hello to world." }
       })
+    })
   )
 
-  it.scopedLive("does not start with wrong settings, and names every one", () =>
+  it.live("does not start with wrong settings, and names every one", () =>
     Effect.gen(function* () {
       const ended = yield* run(["serve", "--port", "80a"], {
         WEBHOOK_TIMEOUT: "soon",

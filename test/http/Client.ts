@@ -55,7 +55,7 @@ export const sorted = (texts: Iterable<string>): Array<string> => [...texts].sor
 type Closed = "ended" | "reset" | "by us"
 
 const connection = (port: number, use: (socket: Socket, done: (closed: Closed) => void) => () => string) =>
-  Effect.async<{ readonly text: string; readonly closed: Closed }>((resume) => {
+  Effect.callback<{ readonly text: string; readonly closed: Closed }>((resume) => {
     const socket = connect(port, "127.0.0.1")
     const done = (closed: Closed) => {
       resume(Effect.sync(() => ({ text: received(), closed })))
@@ -95,7 +95,7 @@ export const writeThenRead = (port: number, bytes: string | Uint8Array) =>
 
 /** Sends the head and then chunks without end; resolves when the server has closed the connection. */
 export const flood = (port: number, head: string, chunk: string | Uint8Array) =>
-  Effect.async<{ readonly text: string; readonly sent: number }>((resume) => {
+  Effect.callback<{ readonly text: string; readonly sent: number }>((resume) => {
     const socket = connect(port, "127.0.0.1")
     const received = receive(socket)
     const send = () => void (socket.writable && socket.write(chunk))

@@ -1,9 +1,7 @@
 /** A real server on ports in memory, which a test can put out of reach. */
 import { createServer, type Server as NodeServer } from "node:http"
-import { HttpServer } from "@effect/platform"
-import { NodeHttpServer } from "@effect/platform-node"
-import { it } from "@effect/vitest"
-import { Context, Duration, Effect, Layer, Option, Redacted, type Scope } from "effect"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Context, Duration, Effect, Layer, Option, Redacted } from "effect"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
@@ -31,7 +29,7 @@ import { AllowedOrigins } from "../../src/http/mcp/AllowedOrigins.ts"
 import { PublicUrl } from "../../src/http/request/PublicUrl.ts"
 import { TrustedProxies } from "../../src/http/request/TrustedProxies.ts"
 import { ConnectionLimits, type Limits } from "../../src/http/serve/ConnectionLimits.ts"
-import { keepAliveTimeout } from "../../src/http/serve/Listener.ts"
+import { keepAliveTimeout, port as listeningPort } from "../../src/http/serve/Listener.ts"
 import * as HttpOnNode from "../../src/http/serve/NodeServer.ts"
 import { type Repo, ports as repoPorts } from "../../src/repo/Repo.ts"
 import * as S3 from "../../src/repo/s3/S3.ts"
@@ -44,7 +42,10 @@ import { asSns } from "./SnsSender.ts"
 export const adminKey = "an-admin-key-for-tests"
 
 /** For tests that wait for alerts. */
-export const quickPace: Pace["Type"] = { interval: Duration.millis(300), tries: Duration.millis(100) }
+export const quickPace: Context.Service.Shape<typeof Pace> = {
+  interval: Duration.millis(300),
+  tries: Duration.millis(100)
+}
 
 const testSecretKey: SecretKey = Redacted.make(new Uint8Array(32).fill(7))
 
@@ -56,12 +57,12 @@ class FaultSet extends Set<Fault> {
   readonly failed: Array<string> = []
 }
 
-export class Faults extends Context.Tag("test/Faults")<Faults, FaultSet>() {
+export class Faults extends Context.Service<Faults, FaultSet>()("test/Faults") {
   static readonly layer = Layer.sync(Faults, () => new FaultSet())
 }
 
 /** The service, all of whose effects fail while its part is among the faults. */
-const breakable = <I, S extends object>(tag: Context.Tag<I, S>, what: "database" | "broker") =>
+const breakable = <I, S extends object>(tag: Context.Service<I, S>, what: "database" | "broker") =>
   Layer.effect(
     tag,
     Effect.map(Effect.all([tag, Faults]), ([service, faults]) => {
@@ -89,7 +90,7 @@ const breakable = <I, S extends object>(tag: Context.Tag<I, S>, what: "database"
 
 const breakablePorts = Layer.mergeAll(
   breakable(Bus, "broker"),
-  ...repoPorts.map((port) => breakable(port as Context.Tag<any, object>, "database"))
+  ...repoPorts.map((port) => breakable(port as Context.Service<any, object>, "database"))
 ) as Layer.Layer<Bus | Repo, never, Bus | Repo | Faults>
 
 export interface Options {
@@ -104,7 +105,7 @@ export interface Options {
   /** Given Node's server, before it listens. */
   readonly onServer?: (server: NodeServer) => void
   readonly limits?: Limits
-  readonly access?: OperationsAccess["Type"]
+  readonly access?: Context.Service.Shape<typeof OperationsAccess>
   /** The addresses that may call the management; by default all. */
   readonly allowFrom?: ReadonlyArray<string>
   /** Whose pages may call `/mcp`; by default none. */
@@ -118,9 +119,9 @@ export interface Options {
   /** Where people may sign in. */
   readonly oidc?: OidcSettings
   /** How often alert rules are measured. Default: the service's own 15 s, as measuring takes half of an idle server's work. */
-  readonly pace?: Pace["Type"]
+  readonly pace?: Context.Service.Shape<typeof Pace>
   /** Streams of events of runs. */
-  readonly streamLimits?: StreamLimits["Type"]
+  readonly streamLimits?: Context.Service.Shape<typeof StreamLimits>
   /** Of another server, whose replica this one is; else it has one of its own. */
   readonly repo?: Layer.Layer<Repo>
   /** Where the contents of files are. Default: in the database. */
@@ -128,7 +129,7 @@ export interface Options {
   /** Default: in memory. */
   readonly bus?: Layer.Layer<Bus | LeaderBus>
   /** Requests to Amazon SNS. Default: those of the tests' own certificate. */
-  readonly sns?: Poster["Type"]["post"]
+  readonly sns?: Poster["Service"]["post"]
 }
 
 /** Everything that the routes need. */
@@ -159,18 +160,18 @@ export const services = ({
         Limiter.layer,
         renderer,
         AdminKey.layerGiven(Redacted.make(key)),
-        PublicUrl.layer(Option.fromNullable(publicUrl)),
-        ManagementUrl.layer(Option.fromNullable(publicUrl)),
+        PublicUrl.layer(Option.fromNullishOr(publicUrl)),
+        ManagementUrl.layer(Option.fromNullishOr(publicUrl)),
         TrustedProxies.layer(trustedProxies),
         OperationsAccess.layer(access),
-        ManagementAccess.layer(Option.fromNullable(allowFrom)),
+        ManagementAccess.layer(Option.fromNullishOr(allowFrom)),
         AllowedOrigins.layer(mcpOrigins),
-        Oidc.layer(Option.fromNullable(oidc)),
+        Oidc.layer(Option.fromNullishOr(oidc)),
         SecretKeys.layer(secretKeys),
         Layer.succeed(StreamLimits, streamLimits),
         Layer.succeed(Pace, pace),
         AddressPolicy.layer(Option.some(allowed), resolve),
-        Mailer.layer(Option.fromNullable(mail))
+        Mailer.layer(Option.fromNullishOr(mail))
       )
     ),
     Layer.provideMerge(Settings.layer(settings)),
@@ -182,7 +183,7 @@ export const services = ({
 
 /** At the end, it closes connections without a request too, which `fetch` may have opened. Node waits a minute for those. */
 const listeningOn = (server: NodeServer) =>
-  Layer.scopedDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))).pipe(
+  Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))).pipe(
     Layer.provideMerge(NodeHttpServer.layer(() => server, { port: 0, host: "127.0.0.1" }))
   )
 
@@ -191,18 +192,16 @@ const newServer = () => createServer({ keepAliveTimeout })
 
 export const listening = Layer.suspend(() => listeningOn(newServer()))
 
-export const listeningPort = HttpServer.addressWith((address) =>
-  address._tag === "TcpAddress" ? Effect.succeed(address.port) : Effect.die("not TCP")
-)
+export { listeningPort }
 
 const server = (options: Options) =>
   Layer.suspend(() => {
     const server = newServer()
     options.onServer?.(server)
-    return listeningOn(server).pipe(
-      Layer.provideMerge(HttpOnNode.layer(server, { limits: new ConnectionLimits(options.limits) })),
-      Layer.provideMerge(services(options))
-    )
+    return HttpOnNode.layer(
+      { server, layer: listeningOn(server) },
+      { limits: new ConnectionLimits(options.limits) }
+    ).pipe(Layer.provideMerge(services(options)))
   })
 
 export type Leader = (delivery: Delivery) => Effect.Effect<void, Unavailable>
@@ -219,9 +218,15 @@ export const silent: Leader = () => Effect.never
 export const lead = (team: string, leader: Leader) =>
   Effect.flatMap(LeaderBus, (bus) => bus.lead(TeamName.make(team), leader))
 
+/** The layer with other services. */
+export const changed = <A, B, E, R>(
+  layer: Layer.Layer<A, E, R>,
+  change: (services: Context.Context<A>) => Context.Context<B>
+) => Layer.effectContext(Effect.map(Layer.build(layer), change))
+
 /** Rows in memory, whose clock is ahead by so many milliseconds. */
 const repoAhead = (ahead: () => number): Layer.Layer<Repo> =>
-  Layer.map(layerRepo, Context.add(TimeStore, { databaseTime: Effect.sync(() => Date.now() + ahead()) }))
+  changed(layerRepo, Context.add(TimeStore, { databaseTime: Effect.sync(() => Date.now() + ahead()) }))
 
 /** Rows with a clock that a test puts ahead. Servers notice that within five seconds. */
 export const repoWithClock = () => {
@@ -298,26 +303,6 @@ export const startWithWebhook = Effect.gen(function* () {
   const post = (body: object, query = "", headers = {}) => server.http("POST", webhook.path + query, { body, headers })
   return { ...server, hook: webhook, post, runs: server.history(webhook.id) }
 })
-
-/**
- * The same test twice: while no spans are collected, when triggers go past Effect's server, and while they are, when they go
- * through it as inside a host's server.
- */
-export const triggers = <A, E>(name: string, test: () => Effect.Effect<A, E, Scope.Scope>): void => {
-  for (const [way, traced] of [
-    ["past Effect's server", false],
-    ["through Effect's server", true]
-  ] as const) {
-    it.scopedLive(`${name} (${way})`, () => Effect.withTracerEnabled(test(), traced))
-  }
-}
-
-/**
- * The same test once, past Effect's server, as in the product by default: for what is decided after a request has been read,
- * where both ways meet.
- */
-export const trigger = <A, E>(name: string, test: () => Effect.Effect<A, E, Scope.Scope>): void =>
-  it.scopedLive(name, () => Effect.withTracerEnabled(test(), false))
 
 /** In milliseconds. */
 const hour = 3_600_000

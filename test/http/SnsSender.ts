@@ -67,7 +67,7 @@ export const signedBySns = (message: Message, version: "1" | "2" = "1", { key } 
 }
 
 /** Answers as SNS does. */
-export const asSns: Poster["Type"]["post"] = ({ url }) =>
+export const asSns: Poster["Service"]["post"] = ({ url }) =>
   url === certificateUrl
     ? Effect.succeed({ http_status: 200, answer: "", text: ownKeys().certificate })
     : Effect.fail(new NoAnswer({ reason: "nobody is there" }))

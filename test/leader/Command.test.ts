@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
+import { Effect, Fiber, Queue, References, Schedule, type Scope } from "effect"
 import { Bus, type LeaderBus, type Prompt, type Reply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Command } from "../../src/leader/index.ts"
@@ -13,7 +13,7 @@ import { collectReplies, makePrompt, team, untilQueue } from "../bus/contract/su
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>
-    Effect.scoped(test).pipe(Effect.provide(BusMemory.layer), Logger.withMinimumLogLevel(LogLevel.None))
+    Effect.scoped(test).pipe(Effect.provide(BusMemory.layer), Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
 /** A leader of this program; the returned function sends it a prompt and waits for the end of the run. */
@@ -235,8 +235,8 @@ describe("the leader command", () => {
       const bus = yield* Bus
       yield* bus.publish(yield* makePrompt())
       yield* pidIn(`${folder}/pid`)
-      const stopping = yield* Effect.fork(Fiber.interrupt(running))
-      yield* Effect.yieldNow()
+      const stopping = yield* Effect.forkChild(Fiber.interrupt(running))
+      yield* Effect.yieldNow
       writeFileSync(`${folder}/go`, "")
       yield* Fiber.join(stopping)
       expect((yield* Queue.take(replies))._tag).toBe("Started")

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Chunk, DateTime, Deferred, Effect, Exit, FiberId, Layer, Logger, LogLevel, Queue, Scope } from "effect"
+import { DateTime, Deferred, Effect, Exit, Layer, Queue, References, Scope } from "effect"
 import { Bus, type Delivery, LeaderBus, type LeaderReply } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
@@ -10,7 +10,7 @@ import { collectReplies, makePrompt, team } from "../bus/contract/support.ts"
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>
-    Effect.scoped(test).pipe(Effect.provide(BusMemory.layer), Logger.withMinimumLogLevel(LogLevel.None))
+    Effect.scoped(test).pipe(Effect.provide(BusMemory.layer), Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
 describe("Leader", () => {
@@ -21,7 +21,7 @@ describe("Leader", () => {
       yield* Leader.start({ team, handler: ({ prompt }) => Effect.succeed(prompt.toUpperCase()) })
       const prompt = yield* makePrompt({ prompt: "ship it" })
       yield* Effect.flatMap(Bus, (bus) => bus.publish(prompt))
-      expect(Chunk.toReadonlyArray(yield* Queue.takeN(replies, 2))).toEqual([
+      expect(yield* Queue.takeN(replies, 2)).toEqual([
         { _tag: "Started", run_id: prompt.run_id },
         { _tag: "Answered", run_id: prompt.run_id, response: "SHIP IT" }
       ])
@@ -89,17 +89,17 @@ describe("Leader", () => {
         team,
         handler: () =>
           Deferred.succeed(begun, undefined).pipe(
-            Effect.zipRight(Effect.never),
+            Effect.andThen(Effect.never),
             Effect.onInterrupt(() => Deferred.succeed(ended, undefined))
           )
-      }).pipe(Scope.extend(scope))
+      }).pipe(Scope.provide(scope))
       const prompt = yield* makePrompt()
       yield* bus.publish(prompt)
       yield* Deferred.await(begun)
       yield* Scope.close(scope, Exit.void)
       yield* Deferred.await(ended)
       yield* Leader.start({ team, handler: () => Effect.succeed("second try") })
-      const got = Chunk.toReadonlyArray(yield* Queue.takeN(replies, 3))
+      const got = yield* Queue.takeN(replies, 3)
       expect(got.map(({ _tag }) => _tag)).toEqual(["Started", "Started", "Answered"])
       expect(got[2]).toEqual({ _tag: "Answered", run_id: prompt.run_id, response: "second try" })
     })
@@ -127,7 +127,7 @@ describe("Leader", () => {
       for (const text of ["answer", "fail", "cancel"]) {
         const prompt = yield* makePrompt({ prompt: text })
         yield* bus.publish(prompt)
-        if (text === "cancel") yield* Effect.zipRight(Deferred.await(begun), bus.cancel(team, prompt.run_id))
+        if (text === "cancel") yield* Effect.andThen(Deferred.await(begun), bus.cancel(team, prompt.run_id))
         const [, end] = yield* Queue.takeN(replies, 2)
         ends.push(end)
       }
@@ -141,8 +141,8 @@ describe("Leader", () => {
 
   it.live("a prompt whose deadline has passed is discarded, and not worked on", () =>
     Effect.gen(function* () {
-      const late = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
-      const inTime = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() + 60_000) })
+      const late = yield* makePrompt({ deadline: DateTime.makeUnsafe(Date.now() - 1) })
+      const inTime = yield* makePrompt({ deadline: DateTime.makeUnsafe(Date.now() + 60_000) })
       const worked: Array<string> = []
       const replies: Array<readonly [string, LeaderReply["_tag"]]> = []
       const done = yield* Deferred.make<void>()
@@ -154,7 +154,7 @@ describe("Leader", () => {
               handle({
                 prompt,
                 redelivered: false,
-                cancelled: Deferred.unsafeMake(FiberId.none),
+                cancelled: Deferred.makeUnsafe(),
                 reply: ({ _tag }) => Effect.sync(() => replies.push([prompt.run_id, _tag])),
                 file: () => Effect.die("not asked for"),
                 sendFile: () => Effect.die("not sent"),
@@ -163,7 +163,7 @@ describe("Leader", () => {
             {
               discard: true
             }
-          ).pipe(Effect.orDie, Effect.zipRight(Deferred.succeed(done, undefined)), Effect.forkScoped, Effect.asVoid)
+          ).pipe(Effect.orDie, Effect.andThen(Deferred.succeed(done, undefined)), Effect.forkScoped, Effect.asVoid)
       })
       yield* Leader.start({ team, handler: ({ run_id }) => Effect.sync(() => `work ${worked.push(run_id)}`) }).pipe(
         Effect.provideService(LeaderBus, bus)
@@ -184,7 +184,7 @@ describe("Leader", () => {
           handle({
             prompt,
             redelivered: false,
-            cancelled: Deferred.unsafeMake(FiberId.none),
+            cancelled: Deferred.makeUnsafe(),
             reply: (reply) => Effect.asVoid(Queue.offer(sent, reply)),
             file: () => Effect.die("not asked for"),
             sendFile: () => Effect.die("not sent"),
@@ -194,11 +194,11 @@ describe("Leader", () => {
       const report = { session_id: "s-1" }
       const handler = () => Effect.succeed({ response: "é".repeat(1024 * 1024), report })
       yield* Leader.start({ team, handler }).pipe(Effect.provideService(LeaderBus, bus))
-      expect(Chunk.toReadonlyArray(yield* Queue.takeN(sent, 2))).toEqual([
+      expect(yield* Queue.takeN(sent, 2)).toEqual([
         { _tag: "Started" },
         { _tag: "Answered", response: "é".repeat(32 * 1024), truncated: true, report }
       ])
-    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
   it.live("an answer that the broker does not take is sent again until it does, and the work is done once", () =>
@@ -221,12 +221,12 @@ describe("Leader", () => {
           return handle({
             prompt,
             redelivered: false,
-            cancelled: Deferred.unsafeMake(FiberId.none),
+            cancelled: Deferred.makeUnsafe(),
             reply,
             file: () => Effect.die("not asked for"),
             sendFile: () => Effect.die("not sent"),
             progress: () => Effect.void
-          }).pipe(Effect.orDie, Effect.zipRight(Deferred.succeed(done, undefined)), Effect.forkScoped, Effect.asVoid)
+          }).pipe(Effect.orDie, Effect.andThen(Deferred.succeed(done, undefined)), Effect.forkScoped, Effect.asVoid)
         }
       })
       yield* Leader.start({ team, handler: () => Effect.sync(() => String(++worked)) }).pipe(
@@ -248,10 +248,10 @@ describe("Leader", () => {
         Layer.mergeAll(Layer.succeed(Bus, bus), Layer.succeed(LeaderBus, yield* LeaderBus))
       )
       const scope = yield* Scope.make()
-      yield* Layer.build(running).pipe(Scope.extend(scope))
+      yield* Layer.build(running).pipe(Scope.provide(scope))
       expect((yield* bus.queue(team)).consumers).toBe(1)
       yield* bus.publish(yield* makePrompt())
-      expect(Chunk.toReadonlyArray(yield* Queue.takeN(replies, 2))[1]).toMatchObject({ response: "false" })
+      expect((yield* Queue.takeN(replies, 2))[1]).toMatchObject({ response: "false" })
       yield* Scope.close(scope, Exit.void)
       expect((yield* bus.queue(team)).consumers).toBe(0)
     })

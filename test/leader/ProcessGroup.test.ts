@@ -27,7 +27,7 @@ print(parent)
 `
 
 // The clock stands still: whoever waits for the group waits for ever.
-it.scoped("a process that has ended, but that nobody waits for, does not delay the end of its group", () =>
+it.effect("a process that has ended, but that nobody waits for, does not delay the end of its group", () =>
   Effect.gen(function* () {
     const running = yield* ProcessGroup.start({ command: "python3", args: ["-c", program], env: process.env })
     let printed = ""

@@ -1,6 +1,6 @@
 /** Answers with a shape: what leaders tell agents, and the second turn. */
 import { describe, expect } from "@effect/vitest"
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import type { AgentReport } from "../../src/domain/run/AgentReport.ts"
 import type { Task } from "../../src/leader/agents/Agent.ts"
 import { type Agent, Command, LeaderError, type Progress, presets } from "../../src/leader/index.ts"
@@ -271,7 +271,7 @@ cat > input; printf '%s\\n' ${lines.join(" ")}`
   )
 
   const openai = (url: string, api: string) =>
-    leading(Either.getOrThrow(presets.openai.agent(["--model", "m-1", "--base-url", url, "--api", api])))
+    leading(Result.getOrThrow(presets.openai.agent(["--model", "m-1", "--base-url", url, "--api", api])))
 
   behaviour(
     "is the format of an OpenAI-compatible endpoint",

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Option, TestClock } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import type { Task } from "../../src/leader/agents/Agent.ts"
 import { readEvents } from "../../src/leader/agents/output/EventReader.ts"
 import { unlessStalled } from "../../src/leader/Stall.ts"
@@ -9,14 +10,14 @@ import { makePrompt } from "../bus/contract/support.ts"
 const working = Effect.gen(function* () {
   const [started, stopped] = [yield* Deferred.make<Task>(), yield* Deferred.make<void>()]
   const task = { prompt: yield* makePrompt({}), place: {}, progress: () => {}, report: () => {} }
-  const fiber = yield* Effect.fork(
+  const fiber = yield* Effect.forkChild(
     unlessStalled("1 minute", "My agent", task, (task) =>
-      Effect.zipRight(Deferred.succeed(started, task), Effect.never).pipe(
+      Effect.andThen(Deferred.succeed(started, task), Effect.never).pipe(
         Effect.onInterrupt(() => Deferred.succeed(stopped, undefined))
       )
     )
   )
-  const isAtWork = Effect.map(Fiber.poll(fiber), Option.isNone)
+  const isAtWork = Effect.sync(() => fiber.pollUnsafe() === undefined)
   return { task: yield* Deferred.await(started), fiber, isAtWork, isStopped: Deferred.isDone(stopped) }
 })
 

@@ -9,15 +9,16 @@ describe("a temporary folder", () => {
   it.effect("is this process's own, and is removed with its scope", () =>
     Effect.gen(function* () {
       const folder = yield* Effect.scoped(
-        Effect.tap(TemporaryFolder.make("webhook-files-"), (folder) => {
+        Effect.map(TemporaryFolder.make("webhook-files-"), (folder) => {
           expect(statSync(folder).mode & 0o777).toBe(0o700)
+          return folder
         })
       )
       expect(existsSync(folder)).toBe(false)
     })
   )
 
-  it.scoped("that a killed process has left is removed at the next start, whatever it was for; no others", () =>
+  it.effect("that a killed process has left is removed at the next start, whatever it was for; no others", () =>
     Effect.gen(function* () {
       const own = yield* TemporaryFolder.make("webhook-files-")
       const mine = JSON.parse(readFileSync(join(own, "lock"), "utf8"))

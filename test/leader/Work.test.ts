@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, FiberId, TestClock } from "effect"
+import { Deferred, Effect } from "effect"
+import { TestClock } from "effect/testing"
 import { type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import type { NumberedProgress } from "../../src/domain/run/Progress.ts"
 import { Leader, type LeaderWork } from "../../src/leader/index.ts"
@@ -14,7 +15,7 @@ const leading = (handler: (work: LeaderWork) => Effect.Effect<string>) =>
     const delivery: Delivery = {
       prompt,
       redelivered: false,
-      cancelled: Deferred.unsafeMake(FiberId.none),
+      cancelled: Deferred.makeUnsafe(),
       reply: (reply) => Effect.sync(() => void sent.push(reply._tag)),
       file: () => Effect.die("not asked for"),
       sendFile: () => Effect.die("not sent"),
@@ -31,26 +32,26 @@ const leading = (handler: (work: LeaderWork) => Effect.Effect<string>) =>
   })
 
 describe("the progress of a handler", () => {
-  it.scoped("is sent at once, and then as one report every quarter of a second", () =>
+  it.effect("is sent at once, and then as one report every quarter of a second", () =>
     Effect.gen(function* () {
       const { deliver, sent } = yield* leading((work) =>
         Effect.gen(function* () {
           for (let i = 0; i < 100; i++) {
             yield* work.progress({ text: `${i} ` })
             yield* work.progress({ activity: `step ${i}` })
-            yield* Effect.sleep("10 millis")
+            yield* Effect.sleep("9 millis")
           }
           return "done"
         })
       )
-      yield* Effect.fork(deliver)
+      yield* Effect.forkChild(deliver)
       yield* TestClock.adjust("1 second")
       const reports = sent.filter((it) => typeof it !== "string")
       expect(reports.map(({ activity, seq }) => [seq, activity])).toEqual([
         [0, "step 0"],
-        [1, "step 25"],
-        [2, "step 50"],
-        [3, "step 75"],
+        [1, "step 27"],
+        [2, "step 55"],
+        [3, "step 83"],
         [4, "step 99"]
       ])
       expect(reports.map(({ text }) => text).join("")).toBe(Array.from({ length: 100 }, (_, i) => `${i} `).join(""))
@@ -58,17 +59,17 @@ describe("the progress of a handler", () => {
     })
   )
 
-  it.scoped("is sent before the answer, and does not delay it", () =>
+  it.effect("is sent before the answer, and does not delay it", () =>
     Effect.gen(function* () {
       const { deliver, sent } = yield* leading((work) =>
-        Effect.as(Effect.zipRight(work.progress({ text: "a" }), work.progress({ text: "b" })), "done")
+        Effect.as(Effect.andThen(work.progress({ text: "a" }), work.progress({ text: "b" })), "done")
       )
       yield* deliver
       expect(sent).toEqual(["Started", { seq: 0, text: "ab" }, "Answered"])
     })
   )
 
-  it.scoped("is bounded in memory, and is not sent if it says nothing", () =>
+  it.effect("is bounded in memory, and is not sent if it says nothing", () =>
     Effect.gen(function* () {
       const { deliver, sent } = yield* leading((work) =>
         Effect.gen(function* () {

@@ -20,14 +20,14 @@ const startPython = (url: string, keyFile: string) =>
   Effect.acquireRelease(
     Effect.sync(() => spawn("/usr/bin/python3", [script, url, keyFile], { stdio: "inherit" })),
     (child: ChildProcess) =>
-      Effect.async<void>((resume) => {
+      Effect.callback<void>((resume) => {
         if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
         child.once("exit", () => resume(Effect.void))
         child.kill("SIGKILL")
       })
   )
 
-it.scopedLive("leads a team of a server without a broker, also after the server or another leader was killed", () =>
+it.live("leads a team of a server without a broker, also after the server or another leader was killed", () =>
   Effect.gen(function* () {
     const folder = yield* newFolder
     const settings = { ADMIN_API_KEY, DATA_DIR: folder, PORT: String(yield* Effect.promise(() => freePort())) }

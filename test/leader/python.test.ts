@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Logger, LogLevel, Queue, Redacted, Schedule, type Scope } from "effect"
+import { Deferred, Effect, Queue, Redacted, References, Schedule, type Scope } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import { Bus, type Prompt, type Reply, type RunProgress } from "../../src/bus/Bus.ts"
 import { byRunId, collectReplies, makePrompt, team, untilQueue } from "../bus/contract/support.ts"
@@ -16,7 +16,7 @@ const startPython = (url: string) =>
   Effect.acquireRelease(
     Effect.sync(() => spawn("/usr/bin/python3", [script, url, team], { stdio: ["ignore", "pipe", "inherit"] })),
     (child) =>
-      Effect.async<void>((resume) => {
+      Effect.callback<void>((resume) => {
         child.once("exit", () => resume(Effect.void))
         child.kill("SIGKILL")
       })
@@ -44,8 +44,8 @@ const behaviour = (name: string, test: (python: Proxy) => Effect.Effect<unknown,
   it.live(name, () =>
     Effect.gen(function* () {
       const { bus, proxy, url } = yield* brokerAndProxy
-      yield* Effect.zipRight(startPython(proxy.through(url)), test(proxy)).pipe(Effect.scoped, Effect.provide(bus))
-    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+      yield* Effect.andThen(startPython(proxy.through(url)), test(proxy)).pipe(Effect.scoped, Effect.provide(bus))
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
 /** The end of the prompt's run. Replies to others may come again: a process that stands still loses its connection. */
@@ -80,7 +80,7 @@ describe("a leader in Python, written from the documentation", () => {
       const observed = yield* Deferred.make<RunProgress>()
       yield* bus.consume(() => Effect.void, {
         correlation: byRunId,
-        progress: (progress) => Deferred.unsafeDone(observed, Effect.succeed(progress))
+        progress: (progress) => Deferred.doneUnsafe(observed, Effect.succeed(progress))
       })
       yield* untilQueue(({ consumers }) => consumers === 1)
       // Progress is lost until the server listens.
@@ -128,7 +128,7 @@ describe("a leader in Python, written from the documentation", () => {
     })
   )
 
-  it.scopedLive("waits for a broker that accepts connections and says nothing, and then leads", () =>
+  it.live("waits for a broker that accepts connections and says nothing, and then leads", () =>
     Effect.gen(function* () {
       const { bus, proxy, url } = yield* brokerAndProxy
       proxy.silence("all")
@@ -142,10 +142,10 @@ describe("a leader in Python, written from the documentation", () => {
         untilQueue(({ consumers }) => consumers === 1),
         bus
       )
-    }).pipe(Logger.withMinimumLogLevel(LogLevel.None))
+    }).pipe(Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
-  it.scopedLive("tries again while the broker's name does not resolve", () =>
+  it.live("tries again while the broker's name does not resolve", () =>
     Effect.gen(function* () {
       const count = yield* startPython("amqp://broker.invalid")
       yield* untilEffect(

@@ -14,7 +14,7 @@ const engine = /\.(Teams|Trigger|Webhooks)$/
 const add = (path, value) => {
   const name = path.replaceAll(".", "_")
   lines.push(`export const ${name} = ${path}`)
-  if (!Context.isTag(value)) return
+  if (!Context.isKey(value)) return
   if (replaced.test(path)) {
     lines.push(`export const ${name}_service = Effect.map(${path}, (service) => ({ ...service }))`)
   }

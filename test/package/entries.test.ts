@@ -23,7 +23,11 @@ interface Loaded {
   readonly error?: string
 }
 
-const packageOf = (url: string): string | undefined => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]
+/** Of Effect also its parts, such as `effect/http`. */
+const packageOf = (url: string): string | undefined => {
+  const [, name, folder] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)(?:\/dist\/([a-z-]+)\/)?/.exec(url) ?? []
+  return name === "effect" && folder !== undefined && folder !== "internal" ? `${name}/${folder}` : name
+}
 
 /** `engine`, `repo/sql`, or a file such as `index.js`. */
 const roomOf = (path: string): string | undefined =>
@@ -63,15 +67,12 @@ const load = async (
 
 /** Modules that only some hosts need: drivers, tools for tests, and the parts of our own server and command line. */
 const heavy = [
-  "@effect/cli",
-  "@effect/cluster",
-  "@effect/opentelemetry",
-  "@effect/sql",
   "@effect/sql-pg",
   "@effect/vitest",
   "@electric-sql/pglite",
   "amqplib",
-  "pg",
+  "effect/cli",
+  "effect/cluster",
   "vitest"
 ]
 
@@ -79,42 +80,35 @@ const entries = [
   {
     entry: "index",
     packages: [
-      ...["@cfworker/json-schema", "@effect/experimental", "@effect/platform", "@effect/platform-node"],
-      ...[
-        "@jmespath-community/jmespath",
-        "effect",
-        "ipaddr.js",
-        "liquidjs",
-        "marked",
-        "standardwebhooks",
-        "tinyqueue",
-        "uuid"
-      ]
+      ...["@cfworker/json-schema", "@effect/platform-node", "@jmespath-community/jmespath"],
+      ...["effect", "effect/encoding", "effect/http", "effect/http-api", "effect/observability", "effect/schema"],
+      ...["ipaddr.js", "liquidjs", "marked", "standardwebhooks", "tinyqueue", "uuid"]
     ],
     own: [...["api", "bus", "domain", "engine", "http", "index.js", "repo", "runtime", "settings", "telemetry"]],
     heavy: []
   },
   {
     entry: "api/index",
-    packages: ["@effect/experimental", "@effect/platform", "effect", "uuid"],
+    packages: ["effect", "effect/http", "effect/http-api", "effect/schema", "uuid"],
     own: ["api", "domain"],
     heavy: []
   },
   {
     entry: "leader/index",
     // To check answers, and to read options as a shell does.
-    packages: ["@cfworker/json-schema", "@effect/experimental", "effect", "string-argv", "uuid"],
+    packages: ["@cfworker/json-schema", "effect", "effect/encoding", "string-argv", "undici", "uuid"],
     own: ["bus", "bus/http", "domain", "leader", "runtime", "telemetry"],
     heavy: []
   },
   {
     entry: "testing",
     packages: [
-      ...["@cfworker/json-schema", "@effect/experimental", "@effect/sql", "@jmespath-community/jmespath"],
-      ...["effect", "ipaddr.js", "liquidjs", "marked", "nanotar", "standardwebhooks", "tinyqueue", "uuid"]
+      ...["@cfworker/json-schema", "@effect/sql-pg", "@jmespath-community/jmespath"],
+      ...["effect", "effect/reactivity", "effect/schema", "effect/sql", "effect/testing"],
+      ...["ipaddr.js", "liquidjs", "marked", "nanotar", "standardwebhooks", "tinyqueue", "uuid"]
     ],
     own: ["bus", "domain", "engine", "repo", "repo/sql", "runtime", "settings", "telemetry", "testing.js"],
-    heavy: ["@effect/sql"]
+    heavy: ["@effect/sql-pg"]
   },
   {
     entry: "amqp",
@@ -124,16 +118,16 @@ const entries = [
   },
   {
     entry: "postgres",
-    packages: ["@effect/experimental", "@effect/sql", "@effect/sql-pg", "effect", "pg", "uuid"],
+    packages: ["@effect/sql-pg", "effect", "effect/reactivity", "effect/schema", "effect/sql", "uuid"],
     own: ["domain", "postgres.js", "repo", "repo/sql", "runtime", "telemetry"],
-    heavy: ["@effect/sql", "@effect/sql-pg", "pg"]
+    heavy: ["@effect/sql-pg"]
   },
   {
     entry: "pglite",
     // PGlite itself is loaded with the layer.
-    packages: ["@effect/experimental", "@effect/sql", "effect", "nanotar", "uuid"],
+    packages: ["@effect/sql-pg", "effect", "effect/reactivity", "effect/schema", "effect/sql", "nanotar", "uuid"],
     own: ["domain", "pglite.js", "repo", "repo/sql", "runtime", "telemetry"],
-    heavy: ["@effect/sql"]
+    heavy: ["@effect/sql-pg"]
   }
 ]
 
@@ -155,6 +149,6 @@ describe("an entry of the package", () => {
     const loaded = (await load(["api/index"], "--conditions=browser"))("api/index")
     expect(loaded.error).toBeUndefined()
     expect(loaded.builtin).toEqual([])
-    expect(loaded.packages).toContain("@effect/platform")
+    expect(loaded.packages).toContain("effect/http-api")
   })
 })

@@ -12,7 +12,7 @@ import { repeatUntil } from "../support/Until.ts"
 const ADMIN_API_KEY = "a-key-for-these-tests"
 const root = new URL("../../", import.meta.url).pathname
 
-it.scopedLive("leads its team", () =>
+it.live("leads its team", () =>
   Effect.gen(function* () {
     const AMQP_URL = yield* freshVhost
     const { url } = yield* serve({ ADMIN_API_KEY, AMQP_URL })

@@ -1,7 +1,7 @@
 /** The paths that the routes take of a host's server, as the guide lists them. */
 import { readFileSync } from "node:fs"
-import { HttpLayerRouter } from "@effect/platform"
 import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
 import { describe, expect, it } from "vitest"
 import { UiPath } from "../../src/http/request/UiPath.ts"
 import * as Routes from "../../src/http/serve/Routes.ts"
@@ -16,9 +16,9 @@ type Part = keyof typeof parts
 const pathsOf = (part: Part, uiPath: Layer.Layer<never> = Layer.empty): Promise<ReadonlySet<string>> => {
   const paths = new Set<string>()
   const recorded = Layer.effect(
-    HttpLayerRouter.HttpRouter,
+    HttpRouter.HttpRouter,
     Effect.map(
-      HttpLayerRouter.HttpRouter,
+      HttpRouter.HttpRouter,
       (router) =>
         new Proxy(router, {
           get:
@@ -31,8 +31,8 @@ const pathsOf = (part: Part, uiPath: Layer.Layer<never> = Layer.empty): Promise<
         })
     )
   )
-  return HttpLayerRouter.toHttpEffect(Layer.provide(parts[part] as Layer.Layer<never>, recorded)).pipe(
-    Effect.provide(Layer.merge(services(), uiPath)),
+  return HttpRouter.toHttpEffect(Layer.provide(parts[part] as Layer.Layer<never>, recorded)).pipe(
+    Effect.provide(Layer.mergeAll(services(), HttpServer.layerServices, uiPath)),
     Effect.scoped,
     Effect.as(paths),
     Effect.runPromise

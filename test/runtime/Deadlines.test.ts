@@ -1,6 +1,7 @@
 import { queryObjects } from "node:v8"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, TestClock } from "effect"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import * as Deadlines from "../../src/runtime/Deadlines.ts"
 
 /** What a deadline's callback keeps alive. */
@@ -12,7 +13,7 @@ class Caller {
 }
 
 describe("Deadlines", () => {
-  it.scoped("calls back at each deadline and not before, the earlier first, however they were added", () =>
+  it.effect("calls back at each deadline and not before, the earlier first, however they were added", () =>
     Effect.gen(function* () {
       const deadlines = yield* Deadlines.make
       const passed: Array<number> = []
@@ -27,7 +28,7 @@ describe("Deadlines", () => {
     })
   )
 
-  it.scoped("does not call back for a deadline that was cancelled", () =>
+  it.effect("does not call back for a deadline that was cancelled", () =>
     Effect.gen(function* () {
       const deadlines = yield* Deadlines.make
       const passed: Array<string> = []
@@ -39,7 +40,7 @@ describe("Deadlines", () => {
     })
   )
 
-  it.scoped("calls back for a deadline that was added when another one for the same moment had been cancelled", () =>
+  it.effect("calls back for a deadline that was added when another one for the same moment had been cancelled", () =>
     Effect.gen(function* () {
       const deadlines = yield* Deadlines.make
       const passed: Array<string> = []
@@ -52,7 +53,7 @@ describe("Deadlines", () => {
     })
   )
 
-  it.scoped("keeps nothing but the moment of a deadline that was cancelled, however far off it is", () =>
+  it.effect("keeps nothing but the moment of a deadline that was cancelled, however far off it is", () =>
     Effect.gen(function* () {
       const deadlines = yield* Deadlines.make
       const count = 100_000
@@ -75,7 +76,7 @@ describe("Deadlines", () => {
     })
   )
 
-  it.scoped("calls back immediately for a deadline that is past", () =>
+  it.effect("calls back immediately for a deadline that is past", () =>
     Effect.gen(function* () {
       yield* TestClock.adjust(1_000)
       const deadlines = yield* Deadlines.make

@@ -8,14 +8,14 @@ const board = (turns: ReturnType<typeof makeFairTurns>) => {
   const start = (name: string) =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
-      const work = Effect.zipRight(
+      const work = Effect.andThen(
         Effect.sync(() => begun.push(name)),
         Deferred.await(gate)
       )
-      const fiber = yield* Effect.fork(turns.inTurn(name[0]!)(work))
-      yield* Effect.yieldNow()
+      const fiber = yield* Effect.forkChild(turns.inTurn(name[0]!)(work))
+      yield* Effect.yieldNow
       return {
-        finish: Effect.zipRight(Deferred.succeed(gate, undefined), Fiber.await(fiber)),
+        finish: Effect.andThen(Deferred.succeed(gate, undefined), Fiber.await(fiber)),
         interrupt: Fiber.interrupt(fiber)
       }
     })
@@ -54,7 +54,7 @@ describe("fair turns", () => {
       yield* a1.interrupt
       expect(begun).toEqual(["a1", "a3"])
       const next = yield* start("b1")
-      const failing = yield* Effect.fork(Effect.exit(turns.inTurn("b")(Effect.fail("no"))))
+      const failing = yield* Effect.forkChild(Effect.exit(turns.inTurn("b")(Effect.fail("no"))))
       yield* next.finish
       yield* Fiber.join(failing)
       yield* start("b2")

@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { Worker } from "node:worker_threads"
 import { describe, expect, it } from "@effect/vitest"
-import { Either } from "effect"
+import { Result } from "effect"
 import { busy, TooSlow, withinTime } from "../../src/runtime/TimeLimit.ts"
 
 /** Takes time and, by the clock of the processor, none of it: as on a machine that is busy with other work. */
@@ -14,12 +14,12 @@ describe("a limit of the processor's time", () => {
     const endless = () => {
       for (;;);
     }
-    expect(withinTime(20, endless, () => performance.now())).toEqual(Either.left(expect.any(TooSlow)))
+    expect(withinTime(20, endless, () => performance.now())).toEqual(Result.fail(expect.any(TooSlow)))
   })
 
   it("stops what nests its calls too deep", () => {
     const endless = (): number => 1 + endless()
-    expect(withinTime(1_000, endless)).toEqual(Either.left(expect.any(TooSlow)))
+    expect(withinTime(1_000, endless)).toEqual(Result.fail(expect.any(TooSlow)))
   })
 
   it("is not exceeded by what only waits for the processor: that is tried again, for longer", () => {
@@ -33,7 +33,7 @@ describe("a limit of the processor's time", () => {
       },
       noTime
     )
-    expect(result).toEqual(Either.right("done"))
+    expect(result).toEqual(Result.succeed("done"))
     expect(tries).toBeGreaterThan(1)
   })
 
@@ -47,7 +47,7 @@ describe("a limit of the processor's time", () => {
       },
       noTime
     )
-    expect([result, tries]).toEqual([Either.left(busy), 4])
+    expect([result, tries]).toEqual([Result.fail(busy), 4])
   })
 
   it("does not count what other threads do meanwhile", async () => {
@@ -69,7 +69,7 @@ describe("a limit of the processor's time", () => {
       while (process.cpuUsage().user < end) wait(10)
     })
     await worker.terminate()
-    expect(result).toEqual(Either.right("done"))
+    expect(result).toEqual(Result.succeed("done"))
     // Not exactly two: on a loaded machine a try may also end because this thread waits for the CPU.
     expect(tries).toBeGreaterThan(1)
   })

@@ -1,7 +1,7 @@
 import { Console as NodeConsole } from "node:console"
 import { Writable } from "node:stream"
 import { describe, expect, it } from "@effect/vitest"
-import { Console, Effect, LogLevel } from "effect"
+import { Console, Effect } from "effect"
 import * as Logs from "../../src/server/Logs.ts"
 
 /** What a stranger may write: a line of its own, and commands for the terminal. */
@@ -16,13 +16,12 @@ const logged = (logFormat: "pretty" | "logfmt" | "json") =>
         done()
       }
     })
-    const console = yield* Console.consoleWith(Effect.succeed)
     yield* Effect.logError(hostile, hostile, new Error(hostile)).pipe(
       Effect.annotateLogs("key", hostile),
-      Effect.zipRight(Effect.logError("Failed", { cause: hostile })),
-      Effect.zipRight(Effect.catchAllCause(Effect.die(new Error(hostile)), (cause) => Effect.logError("Died", cause))),
-      Effect.withConsole({ ...console, unsafe: new NodeConsole(stream, stream) as any }),
-      Effect.provide(Logs.layer({ logFormat, logLevel: LogLevel.Info }))
+      Effect.andThen(Effect.logError("Failed", { cause: hostile })),
+      Effect.andThen(Effect.catchCause(Effect.die(new Error(hostile)), (cause) => Effect.logError("Died", cause))),
+      Effect.provideService(Console.Console, new NodeConsole(stream, stream)),
+      Effect.provide(Logs.layer({ logFormat, logLevel: "Info" }))
     )
     return text
   })
@@ -38,13 +37,12 @@ describe("a warning of Node", () => {
         }
       })
       const printing = process.listeners("warning")
-      const console = yield* Console.consoleWith(Effect.succeed)
-      yield* Effect.async<void>((resume) => {
+      yield* Effect.callback<void>((resume) => {
         process.once("warning", () => setImmediate(() => resume(Effect.void)))
         process.emitWarning("A library\nwarns")
       }).pipe(
-        Effect.provide(Logs.layer({ logFormat: "json", logLevel: LogLevel.Info })),
-        Effect.withConsole({ ...console, unsafe: new NodeConsole(stream, stream) as any })
+        Effect.provide(Logs.layer({ logFormat: "json", logLevel: "Info" })),
+        Effect.provideService(Console.Console, new NodeConsole(stream, stream))
       )
       expect(JSON.parse(text)).toMatchObject({ logLevel: "WARN", message: "Warning: A library\nwarns" })
       expect(process.listeners("warning")).toEqual(printing)

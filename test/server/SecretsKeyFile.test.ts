@@ -18,7 +18,7 @@ const folder = Effect.acquireRelease(
 /** The keys of a server that was just started on the folder. */
 const started = (folder: string) => Effect.provide(SecretKeys, SecretsKeyFile.layer(folder))
 
-it.scopedLive("the key beside an embedded database is made once, for its owner only, and found again", () =>
+it.live("the key beside an embedded database is made once, for its owner only, and found again", () =>
   Effect.gen(function* () {
     const path = yield* folder
     const keys = yield* started(path)
@@ -31,7 +31,7 @@ it.scopedLive("the key beside an embedded database is made once, for its owner o
   })
 )
 
-it.scopedLive("a file that is no key is left alone, and nothing can be encrypted", () =>
+it.live("a file that is no key is left alone, and nothing can be encrypted", () =>
   Effect.gen(function* () {
     const path = yield* folder
     yield* Effect.promise(() => writeFile(join(path, "secrets.key"), "damaged"))
@@ -43,7 +43,7 @@ it.scopedLive("a file that is no key is left alone, and nothing can be encrypted
 )
 
 describe("a server with a database that others can share", () => {
-  it.scopedLive("takes its key from SECRETS_KEY, and makes none", () =>
+  it.live("takes its key from SECRETS_KEY, and makes none", () =>
     Effect.gen(function* () {
       const DATA_DIR = yield* folder
       const { url } = yield* Program.serve({ DATABASE_URL: yield* freshDatabase, DATA_DIR, ADMIN_API_KEY })
@@ -58,7 +58,7 @@ describe("a server with a database that others can share", () => {
       expect([refused.status, refused.text]).toEqual([422, expect.stringContaining("SECRETS_KEY")])
       expect((yield* create(webhook)).status).toBe(201)
       const file = Effect.tryPromise(() => stat(join(DATA_DIR, "secrets.key")))
-      expect(yield* Effect.either(file)).toMatchObject({ _tag: "Left" })
+      expect(yield* Effect.result(file)).toMatchObject({ _tag: "Failure" })
     })
   )
 })

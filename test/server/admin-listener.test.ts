@@ -56,7 +56,7 @@ const sample = { body: { variables: { text: "hello" } } }
 const fromPage = (host: string) => ({ origin: `http://${host}`, "sec-fetch-site": "same-origin" })
 
 describe("a management with a listener of its own", () => {
-  it.scopedLive("is served there, and the first listener has triggers and health alone", () =>
+  it.live("is served there, and the first listener has triggers and health alone", () =>
     Effect.gen(function* () {
       const { callers, management, ports } = yield* serve()
       const { token, trigger_url } = yield* newWebhook(management, "demo")
@@ -82,7 +82,7 @@ describe("a management with a listener of its own", () => {
     })
   )
 
-  it.scopedLive("has the origin that it is called at, while trigger URLs begin with PUBLIC_URL", () =>
+  it.live("has the origin that it is called at, while trigger URLs begin with PUBLIC_URL", () =>
     Effect.gen(function* () {
       const PUBLIC_URL = "https://hooks.example.com/in"
       const { callers, management, ports, welcome } = yield* serve({ PUBLIC_URL })
@@ -112,7 +112,7 @@ describe("a management with a listener of its own", () => {
     })
   )
 
-  it.scopedLive("can be closed to addresses at the same time", () =>
+  it.live("can be closed to addresses at the same time", () =>
     Effect.gen(function* () {
       const variables = { ADMIN_ALLOW_FROM: "127.0.0.1, 192.0.2.0/24", TRUSTED_PROXIES: "127.0.0.1" }
       const { callers, management } = yield* serve(variables)
@@ -127,7 +127,7 @@ describe("a management with a listener of its own", () => {
     })
   )
 
-  it.scopedLive("does not end the wait of callers at the other listener when it stops", () =>
+  it.live("does not end the wait of callers at the other listener when it stops", () =>
     Effect.gen(function* () {
       const AMQP_URL = yield* freshVhost
       const { callers, management, server } = yield* start({ AMQP_URL })
@@ -145,13 +145,13 @@ describe("a management with a listener of its own", () => {
         Effect.map(running, ({ json }) => json.running as boolean)
       )
       const { token, webhook } = yield* newWebhook(management, "ops")
-      const caller = yield* Effect.fork(callers("POST", `/webhook/trigger/${token}?wait=true`, sample))
+      const caller = yield* Effect.forkChild(callers("POST", `/webhook/trigger/${token}?wait=true`, sample))
       const runs = management("GET", `/api/webhooks/${webhook.id}/runs`, { headers })
       yield* untilEffect(
         "the run has started",
         Effect.map(runs, ({ json }) => json.data[0]?.started_at !== undefined)
       )
-      const ended = yield* Effect.fork(server.end("SIGTERM"))
+      const ended = yield* Effect.forkChild(server.end("SIGTERM"))
       for (const http of [callers, management]) {
         yield* untilEffect(
           "the listener drains",
@@ -183,7 +183,7 @@ describe("a management whose address cannot be used", () => {
       ] as const
     })
 
-  it.scopedLive("keeps the server from starting, with its setting's name", () =>
+  it.live("keeps the server from starting, with its setting's name", () =>
     Effect.gen(function* () {
       const other = yield* Effect.acquireRelease(
         Effect.promise(async () => {

@@ -6,7 +6,7 @@ import { until } from "../support/Until.ts"
 const ADMIN_API_KEY = "a-key-for-these-tests"
 
 describe("the server's standard output", () => {
-  it.scopedLive("has each audit event as a line of JSON, with the fields of the API and no secret", () =>
+  it.live("has each audit event as a line of JSON, with the fields of the API and no secret", () =>
     Effect.gen(function* () {
       const server = yield* Program.serve({
         ...{ ADMIN_API_KEY, AUDIT_LOG: "stdout", LOG_FORMAT: "json" },

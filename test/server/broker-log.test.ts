@@ -11,7 +11,7 @@ import { repeatUntil } from "../support/Until.ts"
 const names = ["publish", "consume", "probe"]
 
 describe("the log while the broker is away", () => {
-  it.scopedLive(
+  it.live(
     "has one line when a connection is lost and one when it is back, however many attempts are made in between",
     () =>
       Effect.gen(function* () {
@@ -21,9 +21,9 @@ describe("the log while the broker is away", () => {
           (proxy) => Effect.promise(() => proxy.close())
         )
         const lines: Array<string> = []
-        const logger = Logger.make(({ logLevel, message }) => lines.push(`${logLevel.label} ${message}`))
+        const logger = Logger.make(({ logLevel, message }) => lines.push(`${logLevel.toUpperCase()} ${message}`))
         const attempts = Effect.forEach(names, (name) =>
-          Effect.map(Metric.value(Metric.tagged(reconnects, "connection", name)), ({ count }) => count)
+          Effect.map(Metric.value(Metric.withAttributes(reconnects, { connection: name })), ({ count }) => count)
         )
         const whileAway = Effect.gen(function* () {
           const before = yield* attempts
@@ -44,7 +44,7 @@ describe("the log while the broker is away", () => {
         }).pipe(
           Effect.scoped,
           Effect.provide(BusAmqp.layer({ url: Redacted.make(proxy.through(url)), queueType: "classic" })),
-          Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+          Effect.provide(Logger.layer([logger]))
         )
         const of = (name: string) => lines.filter((line) => line.includes(`broker connection ${name}: `))
         for (const name of names) {

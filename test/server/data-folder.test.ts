@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import * as Program from "../cli/Program.ts"
 
 describe("a data folder that cannot be used", () => {
-  it.scopedLive("stops the start with one line that names DATA_DIR and what it must be", () =>
+  it.live("stops the start with one line that names DATA_DIR and what it must be", () =>
     Effect.gen(function* () {
       const folder = dirname(yield* Program.newFolder)
       const file = join(folder, "file")

@@ -1,6 +1,6 @@
 import { createServer } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import * as Program from "../cli/Program.ts"
 import { freshDatabase } from "../support/fresh.ts"
 import * as InProcess from "../support/InProcess.ts"
@@ -28,7 +28,7 @@ const usedPort = Effect.acquireRelease(
 const quoted = Program.program.replaceAll("'", "'\\''")
 
 describe("a first start that fails stores no admin key, and the next one shows it", () => {
-  it.scopedLive("whatever the server cannot listen on, reach or run", () =>
+  it.live("whatever the server cannot listen on, reach or run", () =>
     Effect.gen(function* () {
       const DATABASE_URL = yield* freshDatabase
       const used = yield* usedPort
@@ -54,7 +54,7 @@ describe("a first start that fails stores no admin key, and the next one shows i
     })
   )
 
-  it.scopedLive("if standard output is closed, discarded or full, or its reader is gone", () =>
+  it.live("if standard output is closed, discarded or full, or its reader is gone", () =>
     Effect.gen(function* () {
       const DATABASE_URL = yield* freshDatabase
       const start = `DATABASE_URL='${DATABASE_URL}' HOST=127.0.0.1 PORT=0 '${process.execPath}' '${quoted}' serve`
@@ -67,12 +67,12 @@ describe("a first start that fails stores no admin key, and the next one shows i
     })
   )
 
-  it.scopedLive("if a signal ends it at any moment: a key is stored only once it was shown", () =>
+  it.live("if a signal ends it at any moment: a key is stored only once it was shown", () =>
     Effect.gen(function* () {
       const DATABASE_URL = yield* freshDatabase
       const variables = { DATABASE_URL, HOST: "127.0.0.1", PORT: "0" }
       const lock = "begin; lock table webhook_trigger.secrets in share mode; select pg_sleep(600)"
-      const blocker = yield* Effect.fork(Effect.promise(() => queryPostgres(DATABASE_URL, lock).catch(() => {})))
+      const blocker = yield* Effect.forkChild(Effect.promise(() => queryPostgres(DATABASE_URL, lock).catch(() => {})))
       const waiting = Effect.promise(() =>
         queryPostgres(
           DATABASE_URL,
@@ -92,7 +92,7 @@ describe("a first start that fails stores no admin key, and the next one shows i
           "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like '%pg_sleep%' and pid <> pg_backend_pid()"
         )
       )
-      yield* blocker.await
+      yield* Fiber.await(blocker)
       expect(yield* stored(DATABASE_URL)).toEqual([])
       const next = yield* Program.serve(variables)
       expect(next.welcome()).toMatch(key)

@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Option, Scope } from "effect"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import * as Listener from "../../src/http/serve/Listener.ts"
 import * as Program from "../cli/Program.ts"
 import { wire } from "../http/Client.ts"
@@ -18,7 +18,7 @@ let server: Server
 const portOf = ({ url }: Server) => Number(new URL(url).port)
 
 beforeAll(async () => {
-  server = await Effect.runPromise(Scope.extend(serve({ ADMIN_API_KEY }), scope))
+  server = await Effect.runPromise(Scope.provide(serve({ ADMIN_API_KEY }), scope))
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
@@ -26,13 +26,13 @@ afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 const keptFor = (url: string, options: RequestInit = {}) =>
   Effect.promise(async () => (await fetch(url, options)).headers.get("keep-alive"))
 
-it.scopedLive("a connection is kept for longer than the usual proxies keep theirs, once it has shown a valid key", () =>
+it.live("a connection is kept for longer than the usual proxies keep theirs, once it has shown a valid key", () =>
   Effect.gen(function* () {
     expect(yield* keptFor(`${server.url}/api/teams`, withKey)).toBe("timeout=65")
   })
 )
 
-it.scopedLive("a trusted proxy's connection is kept that long from the beginning", () =>
+it.live("a trusted proxy's connection is kept that long from the beginning", () =>
   Effect.gen(function* () {
     const trusting = yield* serve({ ADMIN_API_KEY, TRUSTED_PROXIES: "127.0.0.1" })
     expect(yield* keptFor(`${trusting.url}/health/live`)).toBe("timeout=65")
@@ -40,10 +40,10 @@ it.scopedLive("a trusted proxy's connection is kept that long from the beginning
 )
 
 describe.concurrent("a connection that is closed after a time", () => {
-  it.scopedLive("has shown neither token nor key, and been without a request for 5 s", () =>
+  it.live("has shown neither token nor key, and been without a request for 5 s", () =>
     Effect.gen(function* () {
       const port = portOf(server)
-      const withKey = yield* Effect.fork(
+      const withKey = yield* Effect.forkChild(
         wire(port, `GET /api/teams HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_API_KEY}\r\n\r\n`)
       )
       const begun = performance.now()
@@ -51,12 +51,12 @@ describe.concurrent("a connection that is closed after a time", () => {
       expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nKeep-Alive: timeout=5\r\n/)
       expect(performance.now() - begun).toBeGreaterThan(4_900)
       // One that is kept for 65 s is still open.
-      expect(yield* Fiber.poll(withKey)).toEqual(Option.none())
+      expect(withKey.pollUnsafe()).toBeUndefined()
       yield* Fiber.interrupt(withKey)
     })
   )
 
-  it.scopedLive("is of a caller that does not finish its headers in 10 s", () =>
+  it.live("is of a caller that does not finish its headers in 10 s", () =>
     Effect.gen(function* () {
       const port = portOf(server)
       const begun = performance.now()
@@ -64,7 +64,7 @@ describe.concurrent("a connection that is closed after a time", () => {
       const untilClosed = (what: string, bytes: string) =>
         Effect.tap(wire(port, bytes), () => Effect.sync(() => ends.push([what, (performance.now() - begun) / 1000])))
       const head = "POST /api/session HTTP/1.1\r\nHost: x\r\n"
-      const body = yield* Effect.fork(untilClosed("body", `${head}Content-Length: 99\r\n\r\n{`))
+      const body = yield* Effect.forkChild(untilClosed("body", `${head}Content-Length: 99\r\n\r\n{`))
       expect((yield* untilClosed("headers", head)).text).toMatch(/^HTTP\/1\.1 408 /)
       yield* untilClosed("headers again", head)
       // Never early.
@@ -73,7 +73,7 @@ describe.concurrent("a connection that is closed after a time", () => {
         ["headers again", expect.toSatisfy((seconds) => seconds > 18)]
       ])
       // Its body may have files, and take longer.
-      expect(yield* Fiber.poll(body)).toEqual(Option.none())
+      expect(body.pollUnsafe()).toBeUndefined()
       yield* Fiber.interrupt(body)
     })
   )
@@ -83,7 +83,7 @@ describe.concurrent("a connection that is closed after a time", () => {
   })
 })
 
-it.scopedLive("a server with few open files answers its health checks while 700 connections are open", () =>
+it.live("a server with few open files answers its health checks while 700 connections are open", () =>
   Effect.gen(function* () {
     const command = ["/bin/sh", "-c", "ulimit -n 400; exec node dist/main.js serve"] as const
     const server = yield* Program.serveBy(command, { DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY })
@@ -104,11 +104,11 @@ it.scopedLive("a server with few open files answers its health checks while 700 
   })
 )
 
-it.scopedLive("the first request that is let in is answered, because the server listens once its routes exist", () =>
+it.live("the first request that is let in is answered, because the server listens once its routes exist", () =>
   Effect.gen(function* () {
     const port = yield* Effect.promise(freePort)
     const variables = { DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY: "a-key-for-these-tests", PORT: String(port) }
-    const starting = yield* Effect.fork(Program.serve(variables))
+    const starting = yield* Effect.forkChild(Program.serve(variables))
     // One at a time: a connection is refused until the server listens, and then kept.
     const first = yield* Effect.promise(() =>
       until("the server lets a request in", () =>

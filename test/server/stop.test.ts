@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Fiber } from "effect"
 import * as Program from "../cli/Program.ts"
 import { leadOn } from "../support/AmqpLeader.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
@@ -62,7 +62,7 @@ describe("the server that npm start has started", () => {
       )
     )
 
-  it.scopedLive("stops in order when npm gets SIGTERM", () =>
+  it.live("stops in order when npm gets SIGTERM", () =>
     Effect.gen(function* () {
       const { child, exitCode, url } = yield* Program.serveBy(npmStart, { DATABASE_URL: yield* freshDatabase })
       child.kill("SIGTERM")
@@ -71,7 +71,7 @@ describe("the server that npm start has started", () => {
     })
   )
 
-  it.scopedLive("stops in order at Ctrl-C, which the terminal sends to both, and npm once more", () =>
+  it.live("stops in order at Ctrl-C, which the terminal sends to both, and npm once more", () =>
     Effect.gen(function* () {
       const variables = { DATABASE_URL: yield* freshDatabase, SHELL: "/bin/sh" }
       const { child, exitCode, url } = yield* Program.serveBy(onTerminal, variables)
@@ -83,15 +83,15 @@ describe("the server that npm start has started", () => {
 })
 
 describe("a stop", () => {
-  it.scopedLive("answers waiting callers, accepts nothing new, and does not wait for event streams", () =>
+  it.live("answers waiting callers, accepts nothing new, and does not wait for event streams", () =>
     Effect.gen(function* () {
       const { api, gate, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "1 hour" })
-      const caller = yield* Effect.fork(trigger)
+      const caller = yield* Effect.forkChild(trigger)
       yield* started
       const stream = yield* Effect.promise(() => fetch(`${server.url}/api/events`, { headers }))
       expect(stream.status).toBe(200)
 
-      const ended = yield* Effect.fork(server.end("SIGTERM"))
+      const ended = yield* Effect.forkChild(server.end("SIGTERM"))
       yield* Effect.promise(() =>
         until(
           "the server is not ready",
@@ -110,10 +110,10 @@ describe("a stop", () => {
     })
   )
 
-  it.scopedLive("answers waiting callers with 503 when the grace period is over; their runs continue", () =>
+  it.live("answers waiting callers with 503 when the grace period is over; their runs continue", () =>
     Effect.gen(function* () {
       const { environment, gate, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "1 s" })
-      const caller = yield* Effect.fork(trigger)
+      const caller = yield* Effect.forkChild(trigger)
       yield* started
       expect((yield* server.end("SIGTERM")).code).toBe(0)
       const { body, headers: responseHeaders, status } = yield* Fiber.join(caller)
@@ -134,11 +134,11 @@ describe("a stop", () => {
     })
   )
 
-  it.scopedLive("takes signals that come within half a second for one", () =>
+  it.live("takes signals that come within half a second for one", () =>
     Effect.gen(function* () {
       const server = yield* Program.serve({ DATABASE_URL: yield* freshDatabase, ADMIN_API_KEY })
       const begun = performance.now()
-      const ended = yield* Effect.fork(server.end("SIGTERM"))
+      const ended = yield* Effect.forkChild(server.end("SIGTERM"))
       yield* Effect.promise(() =>
         until("half a second has passed", () => performance.now() - begun > 500 || !server.signal("SIGTERM"))
       )
@@ -146,12 +146,12 @@ describe("a stop", () => {
     })
   )
 
-  it.scopedLive("ends immediately at a second signal", () =>
+  it.live("ends immediately at a second signal", () =>
     Effect.gen(function* () {
       const { api, server, started, trigger } = yield* world({ SHUTDOWN_GRACE: "1 hour" })
-      const caller = yield* Effect.fork(Effect.exit(trigger))
+      const caller = yield* Effect.forkChild(Effect.exit(trigger))
       yield* started
-      const first = yield* Effect.fork(server.end("SIGTERM"))
+      const first = yield* Effect.forkChild(server.end("SIGTERM"))
       yield* Effect.promise(() =>
         until(
           "the server is not ready",
@@ -164,7 +164,7 @@ describe("a stop", () => {
       )
       yield* untilEffect(
         "a later signal has ended the server",
-        Effect.map(Fiber.poll(first), (ended) => Option.isSome(ended) || void server.signal("SIGTERM"))
+        Effect.sync(() => first.pollUnsafe() !== undefined || void server.signal("SIGTERM"))
       )
       // Ended by the signal itself: no exit code.
       expect((yield* Fiber.join(first)).code).toBeNull()

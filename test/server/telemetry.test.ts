@@ -97,7 +97,7 @@ const callersSpan = "3".repeat(16)
 
 // Some wait for metrics, which are sent every ten seconds.
 describe.concurrent("telemetry", () => {
-  it.scopedLive("is sent to the configured collector: traces, metrics and logs, none with a token", () =>
+  it.live("is sent to the configured collector: traces, metrics and logs, none with a token", () =>
     Effect.gen(function* () {
       const { byPath, url } = yield* collector
       const server = yield* Program.serve({
@@ -136,7 +136,7 @@ describe.concurrent("telemetry", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "follows a run in one trace from its caller to its answer, unless the caller says that it is not sampled",
     () =>
       Effect.gen(function* () {
@@ -184,7 +184,7 @@ describe.concurrent("telemetry", () => {
       })
   )
 
-  it.scopedLive("passes a caller's trace on to the program also when nothing is collected", () =>
+  it.live("passes a caller's trace on to the program also when nothing is collected", () =>
     Effect.gen(function* () {
       const { trigger } = yield* world({})
       for (const flags of ["00", "01"]) {
@@ -196,7 +196,7 @@ describe.concurrent("telemetry", () => {
     })
   )
 
-  it.scopedLive("has the metrics of runs and of the teams that there are, without any scrape", () =>
+  it.live("has the metrics of runs and of the teams that there are, without any scrape", () =>
     Effect.gen(function* () {
       const { requests, url } = yield* collector
       const { api, trigger } = yield* world({ OTEL_EXPORTER_OTLP_ENDPOINT: url })
@@ -224,11 +224,11 @@ describe.concurrent("telemetry", () => {
     })
   )
 
-  it.scopedLive("an idle server sends no spans", () =>
+  it.live("an idle server sends no spans", () =>
     Effect.gen(function* () {
       const { requests, spans, url } = yield* collector
       const stopped = yield* Scope.make()
-      yield* Scope.extend(serve({ AMQP_URL: yield* freshVhost, OTEL_EXPORTER_OTLP_ENDPOINT: url }), stopped)
+      yield* Scope.provide(serve({ AMQP_URL: yield* freshVhost, OTEL_EXPORTER_OTLP_ENDPOINT: url }), stopped)
       // They are sent every ten seconds, spans more often.
       const metrics = () => requests.filter(({ path }) => path === "/v1/metrics").length
       yield* untilEffect(

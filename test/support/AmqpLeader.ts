@@ -8,5 +8,5 @@ import { Leader, TeamName } from "../../src/leader/index.ts"
 export const leadOn = (url: string, team: string, handler: (prompt: Prompt) => Effect.Effect<string>) => {
   const bus = LeaderAmqp.layer({ url: Redacted.make(url), queueType: "classic" })
   const leader = Leader.layer({ team: TeamName.make(team), handler })
-  return Effect.asVoid(Layer.build(leader.pipe(Layer.provide(bus), Layer.provide(Logger.remove(Logger.defaultLogger)))))
+  return Effect.asVoid(Layer.build(leader.pipe(Layer.provide(bus), Layer.provide(Logger.layer([])))))
 }

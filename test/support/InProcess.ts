@@ -29,7 +29,7 @@ export const serve = (variables: Readonly<Record<string, string>>): Effect.Effec
     const started = yield* Deferred.make<Serve.Started, unknown>()
     yield* Serve.run("1.2.3", (start) => Deferred.succeed(started, start)).pipe(
       Effect.onError((cause) => Deferred.failCause(started, cause)),
-      Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(environment)))),
+      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: environment })),
       Effect.forkScoped
     )
     const { address, welcome } = yield* Effect.orDie(Deferred.await(started))

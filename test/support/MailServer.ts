@@ -83,8 +83,8 @@ export const mailServer = ({
     })
     server.on("error", () => {})
     yield* Effect.acquireRelease(
-      Effect.async<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-      () => Effect.async<void>((resume) => server.close(() => resume(Effect.void)))
+      Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+      () => Effect.callback<void>((resume) => server.close(() => resume(Effect.void)))
     )
     const { port } = server.server.address() as AddressInfo
     const credentials = login === undefined ? "" : `${login.user}:${encodeURIComponent(login.password)}@`

@@ -2,8 +2,7 @@
  * Reproducible random numbers. Every test file draws from one seed, which a failed test prints and which `TEST_SEED`
  * sets. (fast-check prints the seed of a failed property itself.)
  */
-import { afterEach } from "vitest"
-import { getCurrentTest } from "vitest/suite"
+import { afterEach, TestRunner } from "vitest"
 import { type Random, seeded } from "./Seeded.ts"
 
 const given = process.env.TEST_SEED
@@ -13,7 +12,7 @@ export const testSeed: number = given === undefined ? Math.floor(Math.random() *
 
 /** Numbers for one purpose, from the test seed: other draws do not change them. Outside of tests, so that each prints it. */
 export const randomFor = (purpose: string): Random => {
-  if (getCurrentTest() === undefined) {
+  if (TestRunner.getCurrentTest() === undefined) {
     afterEach(({ task }) => {
       if (task.result?.state === "fail") console.error(`Random numbers of this file: TEST_SEED=${testSeed}`)
     })

@@ -6,13 +6,13 @@ import * as PostgresClient from "../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
 import { freshDatabase, freshVhost } from "./fresh.ts"
 
-export const repoOnPostgres = Layer.unwrapScoped(
+export const repoOnPostgres = Layer.unwrap(
   Effect.map(freshDatabase, (url) =>
     RepoSql.layer.pipe(Layer.provide(PostgresClient.layer({ url: Redacted.make(url) })))
   )
 ).pipe(Layer.orDie)
 
-export const busOnRabbitMq = Layer.unwrapScoped(
+export const busOnRabbitMq = Layer.unwrap(
   Effect.map(freshVhost, (url) => {
     const amqp = { url: Redacted.make(url), queueType: "classic" } as const
     return Layer.merge(BusAmqp.layer(amqp), LeaderAmqp.layer(amqp))

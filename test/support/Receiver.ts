@@ -49,7 +49,7 @@ export const receiver = (...answers: ReadonlyArray<Answer> | [Readonly<Record<st
     })
     server.on("connection", () => connections++)
     yield* Effect.acquireRelease(
-      Effect.async<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+      Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
       () =>
         Effect.sync(() => {
           server.closeAllConnections()

@@ -83,7 +83,7 @@ export const untilEffect = <A, E, R>(
       const loop: Effect.Effect<A, E, R> = Effect.flatMap(check, (found) =>
         holds(found)
           ? Effect.succeed(found)
-          : Effect.zipRight(
+          : Effect.andThen(
               Effect.promise(() => waiting.next()),
               loop
             )

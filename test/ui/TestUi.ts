@@ -96,7 +96,7 @@ export const startTestUi = async (
   settings: Effect.Effect<Record<string, string>, never, Scope.Scope> = Effect.succeed({})
 ): Promise<TestUi> => {
   const scope = Effect.runSync(Scope.make())
-  const run = <A>(effect: Effect.Effect<A, never, Scope.Scope>) => Effect.runPromise(Scope.extend(effect, scope))
+  const run = <A>(effect: Effect.Effect<A, never, Scope.Scope>) => Effect.runPromise(Scope.provide(effect, scope))
   const variables = await run(settings)
   const [server, browser] = await Promise.all([run(serve({ ADMIN_API_KEY: adminKey, ...variables })), sharedBrowser()])
   const { newPage, close } = pagesOf(browser, server.url)

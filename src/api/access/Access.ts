@@ -8,20 +8,20 @@ import { optional, time } from "../../domain/Time.ts"
 /** What the key or the session of a request may do. */
 export const Access = Schema.Struct({
   key_name: optional(
-    Schema.String.annotations({ description: "The API key's name. Absent, without a `person`: it is the admin key." })
+    Schema.String.annotate({ description: "The API key's name. Absent, without a `person`: it is the admin key." })
   ),
-  person: optional(Person.annotations({ description: "Who signed in at the OpenID provider, in the web UI." })),
+  person: optional(Person.annotate({ description: "Who signed in at the OpenID provider, in the web UI." })),
   role: Role,
   teams: optional(
-    Schema.Array(TeamName).annotations({
+    Schema.Array(TeamName).annotate({
       description: "The teams that the key or the person is limited to. Absent: all teams."
     })
   ),
   webhooks: optional(
-    Schema.Array(WebhookId).annotations({
+    Schema.Array(WebhookId).annotate({
       description: "The webhooks whose runs the key may start, by ID. Absent: all webhooks of its teams."
     })
   ),
   expires_at: optional(time("When the key stops working. Absent: never."))
-}).annotations({ identifier: "Access", description: "What a key or a session may do." })
+}).annotate({ identifier: "Access", description: "What a key or a session may do." })
 export type Access = typeof Access.Type

@@ -2,7 +2,7 @@
  * Who may call the endpoints of the management: one line for each. An endpoint without a line does not compile. Plain
  * data, apart from types: the web UI loads it, too.
  */
-import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { Permission } from "../../domain/access/Roles.ts"
 import type { Api } from "../Api.ts"
 
@@ -18,15 +18,15 @@ export type Scope = "team" | "webhook" | "run" | "thread" | "filtered" | "shared
 /** `fresh`: a session of the web UI needs a recent sign-in for it. Requests with a key do not. */
 export type Rule = readonly [permission: Permission, scope: Scope, sensitive?: "fresh"]
 
-type GroupsOf<A> = A extends HttpApi.HttpApi<infer _Id, infer Groups, infer _E, infer _R> ? Groups : never
+type GroupsOf<A> = A extends HttpApi.HttpApi<infer _Id, infer Groups> ? Groups : never
 type Group = GroupsOf<typeof Api>
 
 /** Callers have a token, and leaders a key of their team. Anyone may sign in. */
 type Elsewhere = "trigger" | "leader" | "session"
 
 type Rules = {
-  readonly [G in Group as Exclude<HttpApiGroup.HttpApiGroup.Name<G>, Elsewhere>]: {
-    readonly [E in HttpApiGroup.HttpApiGroup.Endpoints<G> as HttpApiEndpoint.HttpApiEndpoint.Name<E>]: Rule
+  readonly [G in Group as Exclude<HttpApiGroup.Identifier<G>, Elsewhere>]: {
+    readonly [E in HttpApiGroup.Endpoints<G> as HttpApiEndpoint.Identifier<E>]: Rule
   }
 }
 

@@ -1,11 +1,11 @@
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { optional, time } from "../../domain/Time.ts"
 import {
   BadRequest,
   ContentTooLarge,
+  commonFaults,
   Forbidden,
-  ServiceUnavailable,
   TooManyRequests,
   Unauthorized,
   UnprocessableContent,
@@ -23,12 +23,12 @@ export const SessionState = Schema.Struct({
   expires_at: optional(time("When the session ends unless it is used earlier.")),
   access: optional(Access),
   recent: optional(
-    Schema.Boolean.annotations({ description: "Whether the sign-in is recent enough for sensitive actions." })
+    Schema.Boolean.annotate({ description: "Whether the sign-in is recent enough for sensitive actions." })
   ),
   provider: optional(
-    Schema.String.annotations({ description: "The OpenID provider's name, if people can sign in there." })
+    Schema.String.annotate({ description: "The OpenID provider's name, if people can sign in there." })
   )
-}).annotations({ identifier: "SessionState" })
+}).annotate({ identifier: "SessionState" })
 export type SessionState = typeof SessionState.Type
 
 export const SignIn = Schema.Struct({ key: Schema.String })
@@ -38,24 +38,27 @@ export const SignedOut = Schema.Struct({ provider_url: Schema.String })
 
 /** Signing in to the web UI; not in OpenAPI. Programs send the admin key with every request instead. */
 export class Session extends HttpApiGroup.make("session")
-  .add(HttpApiEndpoint.get("show", "/api/session").addSuccess(SessionState))
+  .add(HttpApiEndpoint.get("show", "/api/session", { success: SessionState, error: commonFaults }))
   .add(
-    HttpApiEndpoint.post("signIn", "/api/session")
-      .setPayload(SignIn)
-      .addSuccess(SessionState)
-      .addError(BadRequest)
-      .addError(Unauthorized)
-      .addError(Forbidden)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
-      .addError(TooManyRequests)
+    HttpApiEndpoint.post("signIn", "/api/session", {
+      payload: SignIn,
+      success: SessionState,
+      error: [
+        BadRequest,
+        Unauthorized,
+        Forbidden,
+        ContentTooLarge,
+        UnsupportedMediaType,
+        UnprocessableContent,
+        TooManyRequests,
+        ...commonFaults
+      ]
+    })
   )
   .add(
-    HttpApiEndpoint.del("signOut", "/api/session")
-      .addSuccess(HttpApiSchema.NoContent)
-      .addSuccess(SignedOut)
-      .addError(Unauthorized)
+    HttpApiEndpoint.delete("signOut", "/api/session", {
+      success: [HttpApiSchema.NoContent, SignedOut],
+      error: [Unauthorized, ...commonFaults]
+    })
   )
-  .addError(ServiceUnavailable)
   .annotate(OpenApi.Exclude, true) {}

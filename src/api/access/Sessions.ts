@@ -1,42 +1,39 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Session } from "../../domain/access/Session.ts"
 import { described, noContent } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
-import { NotFound, ServiceUnavailable } from "../Problem.ts"
+import { NotFound } from "../Problem.ts"
 import { Admin } from "./Auth.ts"
 
 export const ListedSession = Schema.Struct({
   ...Session.fields,
-  is_current: Schema.Boolean.annotations({ description: "Whether this request belongs to the session." })
-}).annotations({ identifier: "Session", description: "A session of the web UI." })
+  is_current: Schema.Boolean.annotate({ description: "Whether this request belongs to the session." })
+}).annotate({ identifier: "Session", description: "A session of the web UI." })
 export type ListedSession = typeof ListedSession.Type
 
-export const SessionList = Schema.Struct(listFields(ListedSession, "Most recently used first.")).annotations({
+export const SessionList = Schema.Struct(listFields(ListedSession, "Most recently used first.")).annotate({
   identifier: "SessionList",
   description: "All open sessions."
 })
 
 export class Sessions extends HttpApiGroup.make("sessions")
   .add(
-    HttpApiEndpoint.get("list", "/api/sessions")
-      .addSuccess(SessionList)
-      .annotateContext(
-        described("List the sessions", "Browsers that are signed in to the web UI, most recently used first.")
-      )
+    HttpApiEndpoint.get("list", "/api/sessions", { success: SessionList }).annotateMerge(
+      described("List the sessions", "Browsers that are signed in to the web UI, most recently used first.")
+    )
   )
   .add(
-    HttpApiEndpoint.del("end", "/api/sessions/:id")
-      .setPath(Schema.Struct({ id: Schema.String.annotations({ description: "The session's id." }) }))
-      .addSuccess(noContent("The session was ended."))
-      .addError(NotFound)
-      .annotateContext(described("End a session", "Takes effect with the next request, on every server."))
+    HttpApiEndpoint.delete("end", "/api/sessions/:id", {
+      params: Schema.Struct({ id: Schema.String.annotate({ description: "The session's id." }) }),
+      success: noContent("The session was ended."),
+      error: NotFound
+    }).annotateMerge(described("End a session", "Takes effect with the next request, on every server."))
   )
   .add(
-    HttpApiEndpoint.del("endAll", "/api/sessions")
-      .addSuccess(noContent("All sessions were ended."))
-      .annotateContext(described("End all sessions", "Also ends the session of this request, if it has one."))
+    HttpApiEndpoint.delete("endAll", "/api/sessions", { success: noContent("All sessions were ended.") }).annotateMerge(
+      described("End all sessions", "Also ends the session of this request, if it has one.")
+    )
   )
-  .addError(ServiceUnavailable)
   .middleware(Admin)
-  .annotateContext(OpenApi.annotations({ title: "Sessions", description: "Who is signed in to the web UI." })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Sessions", description: "Who is signed in to the web UI." })) {}

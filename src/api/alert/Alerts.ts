@@ -1,6 +1,6 @@
 /** Alerts, and the rules that begin them. */
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Alert, AlertState } from "../../domain/alert/Alert.ts"
 import { AlertRule, AlertRuleDraft, AlertRuleEdit } from "../../domain/alert/AlertRule.ts"
 import { DestinationDraft } from "../../domain/delivery/Destination.ts"
@@ -8,26 +8,19 @@ import { WebhookId } from "../../domain/Id.ts"
 import { Admin } from "../access/Auth.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
-import {
-  BadRequest,
-  ContentTooLarge,
-  NotFound,
-  ServiceUnavailable,
-  UnprocessableContent,
-  UnsupportedMediaType
-} from "../Problem.ts"
+import { BadRequest, ContentTooLarge, NotFound, UnprocessableContent, UnsupportedMediaType } from "../Problem.ts"
 
-const AlertList = Schema.Struct(listFields(Alert, "Newest first.")).annotations({
+const AlertList = Schema.Struct(listFields(Alert, "Newest first.")).annotate({
   identifier: "AlertList",
   description: "Alerts, newest first."
 })
 
-const AlertRuleList = Schema.Struct(listFields(AlertRule, "Oldest first.")).annotations({
+const AlertRuleList = Schema.Struct(listFields(AlertRule, "Oldest first.")).annotate({
   identifier: "AlertRuleList",
   description: "The rules of alerts."
 })
 
-const rulePath = Schema.Struct({ rule_id: Schema.String.annotations({ description: "The rule's id." }) })
+const rulePath = Schema.Struct({ rule_id: Schema.String.annotate({ description: "The rule's id." }) })
 
 const rules = "/api/alerts/rules"
 
@@ -35,76 +28,65 @@ const described = (summary: string, description: string) => OpenApi.annotations(
 
 export class Alerts extends HttpApiGroup.make("alerts")
   .add(
-    HttpApiEndpoint.get("list", "/api/alerts")
-      .setUrlParams(
-        Schema.Struct({
-          state: Schema.optional(AlertState.annotations({ description: "Only alerts in this state." })),
-          webhook_id: Schema.optional(WebhookId.annotations({ description: "Only about this webhook." })),
-          limit: Schema.optional(Limit)
-        })
+    HttpApiEndpoint.get("list", "/api/alerts", {
+      query: Schema.Struct({
+        state: Schema.optional(
+          AlertState.annotate({ identifier: undefined, description: "Only alerts in this state." })
+        ),
+        webhook_id: Schema.optional(WebhookId.annotate({ description: "Only about this webhook." })),
+        limit: Schema.optional(Limit)
+      }),
+      success: AlertList,
+      error: BadRequest
+    }).annotateMerge(described("List the alerts", "Newest first. Resolved alerts are kept for 30 days."))
+  )
+  .add(
+    HttpApiEndpoint.get("rules", rules, { success: AlertRuleList }).annotateMerge(
+      described("List the alert rules", "When alerts begin, and who gets them.")
+    )
+  )
+  .add(
+    HttpApiEndpoint.post("createRule", rules, {
+      payload: AlertRuleDraft,
+      success: AlertRule.pipe(HttpApiSchema.status(201)),
+      error: [BadRequest, ContentTooLarge, UnsupportedMediaType, UnprocessableContent]
+    }).annotateMerge(
+      described("Add an alert rule", "For one webhook, one team, or all. It is measured every 15 seconds.")
+    )
+  )
+  .add(
+    HttpApiEndpoint.patch("editRule", `${rules}/:rule_id`, {
+      params: rulePath,
+      payload: AlertRuleEdit,
+      success: AlertRule,
+      error: [BadRequest, NotFound, ContentTooLarge, UnsupportedMediaType, UnprocessableContent]
+    }).annotateMerge(
+      described(
+        "Edit an alert rule",
+        "Changes the given fields. Switching the rule off resolves its alerts without a message."
       )
-      .addSuccess(AlertList)
-      .addError(BadRequest)
-      .annotateContext(described("List the alerts", "Newest first. Resolved alerts are kept for 30 days."))
+    )
   )
   .add(
-    HttpApiEndpoint.get("rules", rules)
-      .addSuccess(AlertRuleList)
-      .annotateContext(described("List the alert rules", "When alerts begin, and who gets them."))
+    HttpApiEndpoint.delete("deleteRule", `${rules}/:rule_id`, {
+      params: rulePath,
+      success: HttpApiSchema.NoContent.annotate({ description: "The rule was deleted." }),
+      error: NotFound
+    }).annotateMerge(described("Delete an alert rule", "Its alerts are deleted, too."))
   )
   .add(
-    HttpApiEndpoint.post("createRule", rules)
-      .setPayload(AlertRuleDraft)
-      .addSuccess(AlertRule, { status: 201 })
-      .addError(BadRequest)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
-      .annotateContext(
-        described("Add an alert rule", "For one webhook, one team, or all. It is measured every 15 seconds.")
+    HttpApiEndpoint.post("checkDestination", "/api/alerts/destinations/check", {
+      payload: DestinationDraft,
+      success: HttpApiSchema.NoContent.annotate({ description: "The alert destination is valid." }),
+      error: [BadRequest, ContentTooLarge, UnsupportedMediaType, UnprocessableContent]
+    }).annotateMerge(
+      described(
+        "Check an alert destination",
+        "Finds all faults that creating it would find, and stores nothing. Its token or secret URL may be absent."
       )
+    )
   )
-  .add(
-    HttpApiEndpoint.patch("editRule", `${rules}/:rule_id`)
-      .setPath(rulePath)
-      .setPayload(AlertRuleEdit)
-      .addSuccess(AlertRule)
-      .addError(BadRequest)
-      .addError(NotFound)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
-      .annotateContext(
-        described(
-          "Edit an alert rule",
-          "Changes the given fields. Switching the rule off resolves its alerts without a message."
-        )
-      )
-  )
-  .add(
-    HttpApiEndpoint.del("deleteRule", `${rules}/:rule_id`)
-      .setPath(rulePath)
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The rule was deleted." }))
-      .addError(NotFound)
-      .annotateContext(described("Delete an alert rule", "Its alerts are deleted, too."))
-  )
-  .add(
-    HttpApiEndpoint.post("checkDestination", "/api/alerts/destinations/check")
-      .setPayload(DestinationDraft)
-      .addSuccess(HttpApiSchema.NoContent.annotations({ description: "The alert destination is valid." }))
-      .addError(BadRequest)
-      .addError(ContentTooLarge)
-      .addError(UnsupportedMediaType)
-      .addError(UnprocessableContent)
-      .annotateContext(
-        described(
-          "Check an alert destination",
-          "Finds all faults that creating it would find, and stores nothing. Its token or secret URL may be absent."
-        )
-      )
-  )
-  .addError(ServiceUnavailable)
   .middleware(Admin)
-  .annotateContext(
+  .annotateMerge(
     OpenApi.annotations({ title: "Alerts", description: "What is wrong now, and the rules that decide it." })
   ) {}

@@ -57,7 +57,7 @@ type Fields = { readonly [name: string]: string }
 
 /** Any value as a form: what is no text is JSON. */
 const fieldsOf = (body: unknown): Fields =>
-  Predicate.isReadonlyRecord(body)
+  Predicate.isReadonlyObject(body)
     ? Object.fromEntries(
         Object.entries(body).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])
       )
@@ -129,7 +129,7 @@ const timeMark = "{timestamp}"
 
 const withTime = (body: unknown, [name, ...rest]: ReadonlyArray<string>): unknown => {
   if (name === undefined) return timeMark
-  const object = Predicate.isReadonlyRecord(body) ? body : {}
+  const object = Predicate.isReadonlyObject(body) ? body : {}
   return { ...object, [name]: withTime(object[name], rest) }
 }
 
@@ -138,7 +138,7 @@ const secretMark = "{secret}"
 const withSecret = (body: unknown, [name, ...rest]: ReadonlyArray<string>): unknown => {
   if (name === undefined) return secretMark
   if (name === "*") return (Array.isArray(body) ? body : [{}]).map((each) => withSecret(each, rest))
-  const object = Predicate.isReadonlyRecord(body) ? body : {}
+  const object = Predicate.isReadonlyObject(body) ? body : {}
   return { ...object, [name]: withSecret(object[name], rest) }
 }
 

@@ -1,10 +1,10 @@
 /** How the events of a run are requested, and sent. */
-import { HttpApiSchema } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiSchema } from "effect/http-api"
 
 export const eventStream = "text/event-stream"
 
-export const EventFormat = Schema.Literal("ai-sdk").annotations({
+export const EventFormat = Schema.Literal("ai-sdk").annotate({
   description: "`ai-sdk`: the UI message stream of the AI SDK instead of this server's own events."
 })
 export type EventFormat = typeof EventFormat.Type
@@ -13,17 +13,17 @@ export const EventQuery = Schema.Struct({ format: Schema.optional(EventFormat) }
 
 export const LastEventId = Schema.Struct({
   "last-event-id": Schema.optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description: "The `id` of the last event that was received. Only later ones are sent."
     })
   )
 })
 
-export const EventStream = Schema.String.annotations({
+export const EventStream = Schema.String.annotate({
   description: "The events of the run, up to its end."
-}).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: eventStream }))
+}).pipe(HttpApiSchema.asText({ contentType: eventStream }))
 
-export const NothingMore = HttpApiSchema.NoContent.annotations({
+export const NothingMore = HttpApiSchema.NoContent.annotate({
   description: "`Last-Event-ID` is the id of the run's last event, so the client need not connect again."
 })
 

@@ -14,7 +14,7 @@ import { mostReplayed } from "./MostReplayed.ts"
 export { mostReplayed }
 
 const prompt = optional(
-  Schema.Literal("template", "same").annotations({
+  Schema.Literals(["template", "same"]).annotate({
     description:
       "`template` (the default): render the webhook's current template again. `same`: send the same prompt. For a chat message there is no difference."
   })
@@ -24,13 +24,14 @@ const prompt = optional(
 export const ReplayBody = Schema.Struct({
   prompt,
   variables: optional(
-    Variables.annotations({
+    Variables.annotate({
+      identifier: undefined,
       description: "New values; by default the values of the run. Not with `prompt: same`, and not for a chat message."
     })
   ),
-  message: optional(MessageText.annotations({ description: "Only for a chat message: a new text." })),
+  message: optional(MessageText.annotate({ description: "Only for a chat message: a new text." })),
   thread: optional(
-    Schema.NullOr(ThreadKey).annotations({
+    Schema.NullOr(ThreadKey).annotate({
       description: "The key of the new run's thread; `null`: it stands alone. By default the thread of the run."
     })
   )
@@ -39,53 +40,50 @@ export const ReplayBody = Schema.Struct({
 /** The body of a request that replays several runs: the given ones, or all that match. */
 export const ReplayManyBody = Schema.Struct({
   run_ids: optional(
-    Schema.Array(RunId).pipe(
-      Schema.minItems(1),
-      Schema.maxItems(mostReplayed),
-      Schema.annotations({ description: "These runs, in this order, in any state." })
-    )
+    Schema.Array(RunId)
+      .check(Schema.isMinLength(1), Schema.isMaxLength(mostReplayed))
+      .annotate({ description: "These runs, in this order, in any state." })
   ),
-  webhook_id: optional(WebhookId.annotations({ description: "The ended runs of this webhook." })),
+  webhook_id: optional(WebhookId.annotate({ description: "The ended runs of this webhook." })),
   team: optional(
-    TeamName.annotations({
+    TeamName.annotate({
       description: "The ended runs of all webhooks of this team, and its ended chat messages."
     })
   ),
   status: optional(
-    Schema.Array(Schema.Literal(...finalStatuses).annotations({ description: "A final status." })).pipe(
-      Schema.minItems(1),
-      Schema.annotations({ description: "Only runs with these statuses; by default `error` and `timeout`." })
-    )
+    Schema.Array(Schema.Literals(finalStatuses).annotate({ description: "A final status." }))
+      .check(Schema.isMinLength(1))
+      .annotate({ description: "Only runs with these statuses; by default `error` and `timeout`." })
   ),
   from: optional(time("Only runs accepted at or after this time.")),
   to: optional(time("Only runs accepted before this time.")),
   prompt,
-  dry_run: optional(Schema.Boolean.annotations({ description: "`true`: only counts the runs." }))
+  dry_run: optional(Schema.Boolean.annotate({ description: "`true`: only counts the runs." }))
 })
 
 /** Why a request with several runs did nothing for one of them. */
 export const refusal = {
-  code: problemCode.annotations({ description: "The error code, as for a request for only this run." }),
-  detail: Schema.String.annotations({ description: "The reason." })
+  code: problemCode.annotate({ description: "The error code, as for a request for only this run." }),
+  detail: Schema.String.annotate({ description: "The reason." })
 }
 
 export const Replayed = Schema.Struct({
-  matched: Schema.Number.annotations({ description: "The number of runs that matched." }),
-  more: Schema.Boolean.annotations({
+  matched: Schema.Finite.annotate({ description: "The number of runs that matched." }),
+  more: Schema.Boolean.annotate({
     description: `Whether more than ${mostReplayed} runs match. The oldest are replayed first; repeat the request with another key for the others.`
   }),
   replayed: Schema.Array(
     Schema.Struct({
-      run_id: RunId.annotations({ description: "The new run." }),
-      replay_of: RunId.annotations({ description: "The original run." })
+      run_id: RunId.annotate({ description: "The new run." }),
+      replay_of: RunId.annotate({ description: "The original run." })
     })
-  ).annotations({ description: "The new runs, in the order of sending." }),
+  ).annotate({ description: "The new runs, in the order of sending." }),
   refused: Schema.Array(
-    Schema.Struct({ replay_of: RunId.annotations({ description: "The original run." }), ...refusal })
-  ).annotations({ description: "The runs that could not be replayed, and why." })
-}).annotations({ identifier: "Replayed", description: "The result of a replay." })
+    Schema.Struct({ replay_of: RunId.annotate({ description: "The original run." }), ...refusal })
+  ).annotate({ description: "The runs that could not be replayed, and why." })
+}).annotate({ identifier: "Replayed", description: "The result of a replay." })
 
-export const ReplayList = Schema.Struct(listFields(RunSummary, "Newest first, up to 100.")).annotations({
+export const ReplayList = Schema.Struct(listFields(RunSummary, "Newest first, up to 100.")).annotate({
   identifier: "ReplayList",
   description: "The replays of a run."
 })

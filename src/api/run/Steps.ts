@@ -1,16 +1,16 @@
 import { Schema } from "effect"
 import { keptSteps, maxDetail, maxTitle, stepKinds, stepStatuses } from "../../domain/run/Step.ts"
+import { Int } from "../../domain/SchemaParts.ts"
 import { optional } from "../../domain/Time.ts"
 import { listFields } from "../List.ts"
 
-const text = (description: string) => Schema.String.annotations({ description })
-const kind = Schema.Literal(...stepKinds).annotations({
+const text = (description: string) => Schema.String.annotate({ description })
+const kind = Schema.Literals(stepKinds).annotate({
   description:
     "A tool call (`tool`), one that changes a file (`file`), a text between tool calls (`text`), or a request to the model that failed and is repeated (`retry`)."
 })
 const title = text(`What the agent did, in one line of up to ${maxTitle} characters.`)
-const at = (description: string) =>
-  Schema.String.annotations({ description, jsonSchema: { type: "string", format: "date-time", description } })
+const at = (description: string) => Schema.String.annotate({ description, format: "date-time" })
 
 const others = {
   id: optional(text("The tool call's ID. A later report with it updates this step.")),
@@ -18,12 +18,16 @@ const others = {
   detail: optional(
     text(`The tool's input, or the text: the first ${maxDetail} characters. Absent once a run has too many steps.`)
   ),
-  status: optional(Schema.Literal(...stepStatuses).annotations({ description: "How the tool call went." })),
-  result_bytes: optional(Schema.NonNegativeInt.annotations({ description: "The size of the tool's result." })),
-  duration_ms: optional(Schema.NonNegativeInt.annotations({ description: "How long the tool call took." }))
+  status: optional(Schema.Literals(stepStatuses).annotate({ description: "How the tool call went." })),
+  result_bytes: optional(
+    Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "The size of the tool's result." })
+  ),
+  duration_ms: optional(
+    Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "How long the tool call took." })
+  )
 }
 
-export const StepSchema = Schema.Struct({ kind, title, ...others, at: at("When it began.") }).annotations({
+export const StepSchema = Schema.Struct({ kind, title, ...others, at: at("When it began.") }).annotate({
   identifier: "Step",
   description: "Something that the agent did."
 })
@@ -33,9 +37,9 @@ export const StepReportSchema = Schema.Struct({
   title: optional(title),
   ...others,
   at: optional(at("When it began. Default: when the report arrives."))
-}).annotations({ identifier: "StepReport", description: "Something that the agent did, or the end of it." })
+}).annotate({ identifier: "StepReport", description: "Something that the agent did, or the end of it." })
 
-export const StepList = Schema.Struct(listFields(StepSchema, "In order.")).annotations({
+export const StepList = Schema.Struct(listFields(StepSchema, "In order.")).annotate({
   identifier: "StepList",
   description: "What the agent did."
 })

@@ -1,15 +1,14 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { headersOf, isInBody, presetNames } from "../../domain/verification/Presets.ts"
 import { described } from "../Endpoint.ts"
 import {
   BadRequest,
-  BodyFault,
+  bodyFaults,
   Conflict,
-  MethodNotAllowed,
+  commonFaults,
   NotAcceptable,
   NotFound,
-  ServiceUnavailable,
   TooManyRequests,
   Unauthorized
 } from "../Problem.ts"
@@ -30,7 +29,7 @@ import {
 } from "./RunAnswers.ts"
 import { triggerPath } from "./TriggerUrl.ts"
 
-const token = Schema.String.annotations({
+const token = Schema.String.annotate({
   description: "The webhook's token: `whk_` and 49 letters and digits, or 43 without the checksum."
 })
 
@@ -93,63 +92,75 @@ const withToken = (operation: Record<string, any>): Record<string, any> => ({
 const inHeader = "With the token in `Authorization: Bearer` instead of the path"
 
 const runPath = {
-  run_id: Schema.String.annotations({ description: "The run's id, from the trigger." })
+  run_id: Schema.String.annotate({ description: "The run's id, from the trigger." })
 }
 
-const triggerAt = <const Name extends string>(name: Name, path: `/${string}`) =>
-  HttpApiEndpoint.post(name, path)
-    .setUrlParams(Schema.Struct({ ...Wait.fields, ...CallbackUrl.fields, ...EventQuery.fields }))
-    .setHeaders(IdempotencyKey)
-    .setPayload(VariablesBody)
-    .addSuccess(Accepted)
-    .addSuccess(Answered)
-    .addSuccess(Ignored)
-    .addSuccess(Cancelled)
-    .addError(TimedOut)
-    .addError(TimedOutInPage)
-    .addError(Failed)
-    .addError(MethodNotAllowed)
-    .addError(NotAcceptable)
-    .addError(BodyFault)
-    .addError(Conflict)
-    .addError(TooManyRequests)
+/** Of every endpoint here. */
+const faults = [NotFound, Unauthorized, ...commonFaults] as const
 
-const runAt = <const Name extends string>(name: Name, path: `/${string}`) =>
-  HttpApiEndpoint.get(name, path)
-    .setUrlParams(Wait)
-    .addSuccess(CallersRun)
-    .addError(BadRequest)
-    .addError(MethodNotAllowed)
+const triggerAt = <const Name extends string, Params extends Schema.Struct.Fields = never>(
+  name: Name,
+  path: `/${string}`,
+  params?: Params
+) =>
+  HttpApiEndpoint.post(name, path, {
+    params,
+    query: Schema.Struct({ ...Wait.fields, ...CallbackUrl.fields, ...EventQuery.fields }),
+    headers: IdempotencyKey,
+    payload: VariablesBody,
+    success: [Accepted, Answered, Ignored, Cancelled],
+    error: [TimedOut, TimedOutInPage, Failed, NotAcceptable, ...bodyFaults, Conflict, TooManyRequests, ...faults]
+  })
 
-const eventsAt = <const Name extends string>(name: Name, path: `/${string}`) =>
-  HttpApiEndpoint.get(name, path)
-    .setUrlParams(EventQuery)
-    .setHeaders(LastEventId)
-    .addSuccess(EventStream)
-    .addSuccess(NothingMore)
-    .addError(BadRequest)
-    .addError(MethodNotAllowed)
-    .addError(NotAcceptable)
-    .addError(TooManyRequests)
+const runAt = <const Name extends string, Params extends Schema.Struct.Fields = never>(
+  name: Name,
+  path: `/${string}`,
+  params?: Params
+) =>
+  HttpApiEndpoint.get(name, path, {
+    params,
+    query: Wait,
+    success: CallersRun,
+    error: [BadRequest, ...faults]
+  })
 
-const cancelAt = <const Name extends string>(name: Name, path: `/${string}`) =>
-  HttpApiEndpoint.post(name, path).addSuccess(CallersRun).addError(Conflict).addError(MethodNotAllowed)
+const eventsAt = <const Name extends string, Params extends Schema.Struct.Fields = never>(
+  name: Name,
+  path: `/${string}`,
+  params?: Params
+) =>
+  HttpApiEndpoint.get(name, path, {
+    params,
+    query: EventQuery,
+    headers: LastEventId,
+    success: [EventStream, NothingMore],
+    error: [BadRequest, NotAcceptable, TooManyRequests, ...faults]
+  })
+
+const cancelAt = <const Name extends string, Params extends Schema.Struct.Fields = never>(
+  name: Name,
+  path: `/${string}`,
+  params?: Params
+) =>
+  HttpApiEndpoint.post(name, path, {
+    params,
+    success: CallersRun,
+    error: [Conflict, ...faults]
+  })
 
 /** For callers. The token is the only credential. */
 export class Trigger extends HttpApiGroup.make("trigger")
   .add(
-    triggerAt("trigger", `${triggerPath}/:token`)
-      .setPath(Schema.Struct({ token }))
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "Trigger a webhook",
-          description,
-          transform: (operation) => withEventStream(withEveryBody(operation))
-        })
-      )
+    triggerAt("trigger", `${triggerPath}/:token`, { token }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Trigger a webhook",
+        description,
+        transform: (operation) => withEventStream(withEveryBody(operation))
+      })
+    )
   )
   .add(
-    triggerAt("triggerWithHeader", triggerPath).annotateContext(
+    triggerAt("triggerWithHeader", triggerPath).annotateMerge(
       OpenApi.annotations({
         summary: "Trigger a webhook, with a header",
         description: `${inHeader}, so that logs and shell histories do not show it. \`Location\` does not contain the token either.`,
@@ -158,66 +169,53 @@ export class Trigger extends HttpApiGroup.make("trigger")
     )
   )
   .add(
-    runAt("run", `${triggerPath}/:token/runs/:run_id`)
-      .setPath(Schema.Struct({ token, ...runPath }))
-      .annotateContext(
-        described(
-          "Show a run to its caller",
-          "The status of a run of this webhook; `Location` points here. With `wait=true` the response waits until the run ends or the webhook's timeout passes. It is 404 as soon as the token is no longer valid."
-        )
+    runAt("run", `${triggerPath}/:token/runs/:run_id`, { token, ...runPath }).annotateMerge(
+      described(
+        "Show a run to its caller",
+        "The status of a run of this webhook; `Location` points here. With `wait=true` the response waits until the run ends or the webhook's timeout passes. It is 404 as soon as the token is no longer valid."
       )
+    )
   )
   .add(
-    runAt("runWithHeader", `${triggerPath}/runs/:run_id`)
-      .setPath(Schema.Struct(runPath))
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "Show a run to its caller, with a header",
-          description: `${inHeader}.`,
-          transform: withToken
-        })
-      )
+    runAt("runWithHeader", `${triggerPath}/runs/:run_id`, runPath).annotateMerge(
+      OpenApi.annotations({
+        summary: "Show a run to its caller, with a header",
+        description: `${inHeader}.`,
+        transform: withToken
+      })
+    )
   )
   .add(
-    eventsAt("events", `${triggerPath}/:token/runs/:run_id/events`)
-      .setPath(Schema.Struct({ token, ...runPath }))
-      .annotateContext(described("Follow a run", eventsDescription))
+    eventsAt("events", `${triggerPath}/:token/runs/:run_id/events`, { token, ...runPath }).annotateMerge(
+      described("Follow a run", eventsDescription)
+    )
   )
   .add(
-    eventsAt("eventsWithHeader", `${triggerPath}/runs/:run_id/events`)
-      .setPath(Schema.Struct(runPath))
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "Follow a run, with a header",
-          description: `${inHeader}.`,
-          transform: withToken
-        })
-      )
+    eventsAt("eventsWithHeader", `${triggerPath}/runs/:run_id/events`, runPath).annotateMerge(
+      OpenApi.annotations({
+        summary: "Follow a run, with a header",
+        description: `${inHeader}.`,
+        transform: withToken
+      })
+    )
   )
   .add(
-    cancelAt("cancel", `${triggerPath}/:token/runs/:run_id/cancel`)
-      .setPath(Schema.Struct({ token, ...runPath }))
-      .annotateContext(
-        described(
-          "Cancel a run",
-          "Ends a run of this webhook as `cancelled`. A queued run is never sent. If the run was already sent, its leader is told to stop. A timed-out run whose agent still works stays `timeout`, and its leader is told to stop. For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing; for other ended runs the response is 409."
-        )
+    cancelAt("cancel", `${triggerPath}/:token/runs/:run_id/cancel`, { token, ...runPath }).annotateMerge(
+      described(
+        "Cancel a run",
+        "Ends a run of this webhook as `cancelled`. A queued run is never sent. If the run was already sent, its leader is told to stop. A timed-out run whose agent still works stays `timeout`, and its leader is told to stop. For a failed run with a pending retry (`retry_at`), only the retry is cancelled; the run stays `error`. Cancelling again changes nothing; for other ended runs the response is 409."
       )
+    )
   )
   .add(
-    cancelAt("cancelWithHeader", `${triggerPath}/runs/:run_id/cancel`)
-      .setPath(Schema.Struct(runPath))
-      .annotateContext(
-        OpenApi.annotations({
-          summary: "Cancel a run, with a header",
-          description: `${inHeader}.`,
-          transform: withToken
-        })
-      )
+    cancelAt("cancelWithHeader", `${triggerPath}/runs/:run_id/cancel`, runPath).annotateMerge(
+      OpenApi.annotations({
+        summary: "Cancel a run, with a header",
+        description: `${inHeader}.`,
+        transform: withToken
+      })
+    )
   )
-  .addError(NotFound)
-  .addError(Unauthorized)
-  .addError(ServiceUnavailable)
-  .annotateContext(
+  .annotateMerge(
     OpenApi.annotations({ title: "Trigger", description: "For callers. The token is the only credential." })
   ) {}

@@ -1,5 +1,5 @@
 /** State shared by all connections of a process to the broker. */
-import { Effect, type Redacted } from "effect"
+import { Effect, Latch, type Redacted } from "effect"
 import { addressOf } from "./Connection.ts"
 
 export interface Broker {
@@ -15,7 +15,7 @@ export interface Broker {
 }
 
 export const make = (url: Redacted.Redacted<string>): Broker => {
-  const latch = Effect.unsafeMakeLatch()
+  const latch = Latch.makeUnsafe()
   let connections = 0
   return {
     url,

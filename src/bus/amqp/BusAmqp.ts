@@ -1,5 +1,5 @@
 import type { Channel, Message } from "amqplib"
-import { Clock, type Duration, Effect, Either, FiberSet, Layer, type Redacted, Schedule } from "effect"
+import { Clock, type Duration, Effect, FiberSet, Layer, type Redacted, Result, Schedule } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { handleReplies, type PendingReply } from "../Acknowledgement.ts"
@@ -122,11 +122,11 @@ const make = ({ queueType, url }: AmqpOptions) =>
               if (subject === undefined || isOver(subject)) return acknowledge()
               const decoded = decode(message, subject.run_id)
               if (decoded === undefined) return acknowledge()
-              if (Either.isLeft(decoded)) {
-                drop(queue, decoded.left)
+              if (Result.isFailure(decoded)) {
+                drop(queue, decoded.failure)
                 return acknowledge()
               }
-              const { kind, reply } = decoded.right
+              const { kind, reply } = decoded.success
               // Without its routing key, it would delay replies.
               if (reply._tag === "File") {
                 drop(queue, "unknown")
@@ -153,7 +153,12 @@ const make = ({ queueType, url }: AmqpOptions) =>
         yield* call("setting the prefetch of files", () => channel.prefetch(filesAtOnce))
         const fork = yield* FiberSet.makeRuntime<never>()
         const store = (pending: PendingReply): Effect.Effect<void> =>
-          handleReplies(handle, [pending], ([again], pause) => Effect.sync(() => storeAfter(pause, again!)), fork)
+          handleReplies(
+            handle,
+            [pending],
+            ([again], pause) => Effect.sync(() => storeAfter(pause, again!)),
+            (work) => Effect.sync(() => fork(work))
+          )
         // Not in the fiber that postpones, which cannot be interrupted: a lost connection would wait for the database.
         const storeAfter = (pause: Duration.Duration, pending: PendingReply) =>
           void fork(Effect.delay(store(pending), pause))
@@ -164,12 +169,12 @@ const make = ({ queueType, url }: AmqpOptions) =>
             const subject = subjectOf(message, filesQueue)
             if (subject === undefined) return acknowledge()
             const decoded = decodeReply(message, subject.run_id)
-            if (Either.isLeft(decoded) || decoded.right.reply._tag !== "File") {
-              drop(filesQueue, Either.isLeft(decoded) ? decoded.left : "unknown")
+            if (Result.isFailure(decoded) || decoded.success.reply._tag !== "File") {
+              drop(filesQueue, Result.isFailure(decoded) ? decoded.failure : "unknown")
               return acknowledge()
             }
-            countReceived(decoded.right.kind)
-            fork(store({ reply: decoded.right.reply, acknowledge, deaths: 0 }))
+            countReceived(decoded.success.kind)
+            fork(store({ reply: decoded.success.reply, acknowledge, deaths: 0 }))
           })
         )
       })
@@ -190,7 +195,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
       publish: Effect.fnUntraced(
         function* (prompt, { again } = { again: false }) {
           const { deadline, run_id, team } = prompt
-          const left = deadline && deadline.epochMillis - (yield* Clock.currentTimeMillis)
+          const left = deadline && deadline.epochMilliseconds - (yield* Clock.currentTimeMillis)
           if (left !== undefined && left <= 0) return inbox.put({ _tag: "DeadLettered", run_id, reason: "expired" })
           if (!cancellable.has(team)) yield* makeCancellable(team)
           const message = encodePrompt(prompt, teamQueue(team), left, again)
@@ -205,12 +210,10 @@ const make = ({ queueType, url }: AmqpOptions) =>
       offer: (prompt) => Effect.asVoid(publisher.publish(encodeOffer(prompt, teamQueue(prompt.team)))),
       // Returned: no leader of the team listens.
       cancel: (team, run_id) =>
-        Effect.asVoid(
-          Effect.zipRight(probe.declareCancelExchange(team), publisher.publish(encodeCancel(team, run_id)))
-        ),
+        Effect.asVoid(Effect.andThen(probe.declareCancelExchange(team), publisher.publish(encodeCancel(team, run_id)))),
       sendFile: (team, run_id, file) =>
         Effect.asVoid(
-          Effect.zipRight(probe.declareCancelExchange(team), publisher.publish(encodeFile(team, run_id, file)))
+          Effect.andThen(probe.declareCancelExchange(team), publisher.publish(encodeFile(team, run_id, file)))
         ),
       // Its leaders recognise by the exchange that the team exists.
       queue: (team) =>
@@ -221,7 +224,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
       withdraw: probe.withdraw,
       removeQueue: (team) => Effect.tap(probe.removeQueue(team), () => Effect.sync(() => cancellable.delete(team))),
       consume: (handle, checks) =>
-        Effect.zipRight(
+        Effect.andThen(
           Link.make({
             broker,
             name: "consume",
@@ -231,8 +234,8 @@ const make = ({ queueType, url }: AmqpOptions) =>
           checks.progress === undefined ? Effect.void : observe(checks)
         ),
       repliesWaiting: probe.repliesWaiting,
-      reachable: Effect.zipRight(publisher.connected, probe.ping),
-      ping: Effect.zipRight(publisher.ready, probe.ping)
+      reachable: Effect.andThen(publisher.connected, probe.ping),
+      ping: Effect.andThen(publisher.ready, probe.ping)
     })
   })
 
@@ -247,4 +250,4 @@ const acknowledgeOn = (channel: Channel, message: Message): void => {
 }
 
 /** The bus on RabbitMQ. It starts even if the broker is down, and connects in the background. */
-export const layer = (options: AmqpOptions): Layer.Layer<Bus> => Layer.scoped(Bus, make(options))
+export const layer = (options: AmqpOptions): Layer.Layer<Bus> => Layer.effect(Bus, make(options))

@@ -25,7 +25,7 @@ const listen = (
   Effect.gen(function* () {
     const channel = yield* openSideChannel(connection)
     const closed = yield* Deferred.make<never, Unavailable>()
-    channel.once("close", () => Deferred.unsafeDone(closed, Effect.fail(unavailable("the channel was closed"))))
+    channel.once("close", () => Deferred.doneUnsafe(closed, Effect.fail(unavailable("the channel was closed"))))
     const queue = yield* call("declaring a queue for cancellations", () => declareCancelQueue(channel, team))
     yield* call(`consuming ${queue}`, () =>
       channel.consume(
@@ -69,8 +69,8 @@ export const listenForCancellations = (
       })
     const attempt = Effect.scoped(listen(connection, team, listener))
     yield* Deferred.await(firstPrompt).pipe(
-      Effect.zipRight(
-        Effect.forever(Effect.catchAll(attempt, (refusal) => Effect.zipRight(refused(refusal), Effect.sleep(pause))))
+      Effect.andThen(
+        Effect.forever(Effect.catch(attempt, (refusal) => Effect.andThen(refused(refusal), Effect.sleep(pause))))
       ),
       Effect.forkScoped
     )

@@ -74,7 +74,7 @@ const dial = (
   heartbeat: number,
   attempt: Attempt
 ): Effect.Effect<ChannelModel, Unavailable> =>
-  Effect.async<ChannelModel, Unavailable>((resume) => {
+  Effect.callback<ChannelModel, Unavailable>((resume) => {
     const options = {
       noDelay: true,
       timeout: connectTimeout,
@@ -95,7 +95,12 @@ const dial = (
       },
       (error) => resume(Effect.fail(unavailable(error?.code === "ERR_INVALID_URL" ? "not a URL" : reasonOf(error))))
     )
-  }).pipe(Effect.timeoutFail({ duration: connectTimeout, onTimeout: () => unavailable("no answer within 5 seconds") }))
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: connectTimeout,
+      orElse: () => Effect.fail(unavailable("no answer within 5 seconds"))
+    })
+  )
 
 /** Ends within a second, even without a response. */
 const tryToClose = (close: () => Promise<void>): Effect.Effect<void> =>
@@ -120,7 +125,7 @@ export const open = Effect.fnUntraced(function* (
   })
   const model = yield* dial(url, name, heartbeat, attempt)
   const lost = yield* Deferred.make<string>()
-  const markLost = (reason: string) => Deferred.unsafeDone(lost, Effect.succeed(reason))
+  const markLost = (reason: string) => Deferred.doneUnsafe(lost, Effect.succeed(reason))
   let blocked: string | undefined
   let why = "closed"
   model.on("error", (error) => {
@@ -144,7 +149,7 @@ export const open = Effect.fnUntraced(function* (
 export const partOf = (connection: Connection): Effect.Effect<Connection, never, Scope.Scope> =>
   Effect.gen(function* () {
     const lost = yield* Deferred.make<string>()
-    const markLost = (reason: string) => Deferred.unsafeDone(lost, Effect.succeed(reason))
+    const markLost = (reason: string) => Deferred.doneUnsafe(lost, Effect.succeed(reason))
     yield* Effect.forkScoped(Effect.map(Deferred.await(connection.lost), markLost))
     return { ...connection, lost, markLost, kill: markLost }
   })

@@ -1,6 +1,5 @@
 import type { Channel, ConsumeMessage } from "amqplib"
-import { Deferred, Effect, FiberSet, Layer, Option, Queue, Scope } from "effect"
-import { flow, identity } from "effect/Function"
+import { Deferred, Effect, FiberSet, flow, identity, Layer, Option, Queue, Scope } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { finishBefore, handlePrompt, type PromptHandler, type Settlement } from "../Acknowledgement.ts"
@@ -66,7 +65,7 @@ const makeProgressSender = (): ProgressSender => {
           open = opened
           isUsed = true
         }),
-        Effect.catchAll(({ detail }) => Effect.logInfo(`this leader reports no progress: ${detail}`))
+        Effect.catch(({ detail }) => Effect.logInfo(`this leader reports no progress: ${detail}`))
       ),
     isUsed: () => isUsed,
     send: ({ body, exchange, options, routingKey }) => {
@@ -88,7 +87,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
     const progressSender = makeProgressSender()
     /** Both connect on first use: a server may lead no team. */
     const publisher = yield* Effect.cached(
-      Scope.extend(
+      Scope.provide(
         Publisher.make({
           broker,
           name: "leader replies",
@@ -99,7 +98,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
     )
     /** The connection for the prompts of all teams. */
     const shared = yield* Effect.cached(
-      Scope.extend(Link.make({ broker, name: "leaders", use: () => Effect.void }), scope)
+      Scope.provide(Link.make({ broker, name: "leaders", use: () => Effect.void }), scope)
     )
     const cancellations = makeCancellations()
     const files = makeFileRequests()
@@ -170,7 +169,7 @@ const make = ({ queueType, url }: AmqpOptions) =>
         const settle = (message: ConsumeMessage, settlement: Settlement) =>
           Effect.gen(function* () {
             const isLost = yield* Deferred.isDone(connection.lost)
-            const isStopping = yield* Queue.isShutdown(inbox)
+            const isStopping = inbox.state._tag === "Done"
             // The broker requeues it when the connection closes.
             if (isLost || (isStopping && settlement === "requeue")) return
             // Otherwise the broker would send the next prompt to a stopping leader.
@@ -184,8 +183,8 @@ const make = ({ queueType, url }: AmqpOptions) =>
         )
         // After a lost connection, another leader may already have the prompt.
         const mayFinish = Effect.raceFirst(grace, Deferred.await(connection.lost))
-        yield* Effect.acquireRelease(Effect.forkDaemon(Effect.interruptible(Effect.forever(next))), (fiber) =>
-          Effect.zipRight(Queue.shutdown(inbox), finishBefore(mayFinish, fiber))
+        yield* Effect.acquireRelease(Effect.forkDetach(Effect.forever(next)), (fiber) =>
+          Effect.andThen(Queue.shutdown(inbox), finishBefore(mayFinish, fiber))
         )
         const { serverProperties } = connection.model.connection
         const limit = workLimit(serverProperties)
@@ -198,8 +197,8 @@ const make = ({ queueType, url }: AmqpOptions) =>
             teamQueue(team),
             (message) => {
               if (message === null) return connection.markLost(`${teamQueue(team)} was deleted`)
-              Deferred.unsafeDone(firstPrompt, Effect.void)
-              inbox.unsafeOffer(message)
+              Deferred.doneUnsafe(firstPrompt, Effect.void)
+              Queue.offerUnsafe(inbox, message)
             },
             { arguments: leaderArguments(queueType, serverProperties.version) }
           )
@@ -228,7 +227,7 @@ const warnIfUnknown = (connection: Connection, team: TeamName) =>
   openSideChannel(connection).pipe(
     Effect.flatMap((channel) => call(`looking for the team ${team}`, () => checkCancelExchange(channel, team))),
     Effect.scoped,
-    Effect.catchAll(() =>
+    Effect.catch(() =>
       Effect.flatMap(Deferred.isDone(connection.lost), (isLost) => {
         if (isLost) return Effect.void
         return Effect.logWarning(
@@ -247,4 +246,4 @@ const settleOn = (channel: Channel, message: ConsumeMessage, settlement: Settlem
 }
 
 /** The leader's side of the bus on RabbitMQ. Connects in the background. */
-export const layer = (options: AmqpOptions): Layer.Layer<LeaderBus> => Layer.scoped(LeaderBus, make(options))
+export const layer = (options: AmqpOptions): Layer.Layer<LeaderBus> => Layer.effect(LeaderBus, make(options))

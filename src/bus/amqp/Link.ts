@@ -1,7 +1,6 @@
 /** A connection that reconnects, with a setup for each new connection; or channels of one, which they do alone, too. */
-import { Cause, Deferred, Effect, Random, type Scope } from "effect"
+import { Cause, Clock, Deferred, Effect, Latch, Random, type Scope } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
-import { rememberingInterruption } from "../../runtime/Interruption.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import type { Broker } from "./Broker.ts"
 import { type Connection, open, partOf, unavailable } from "./Connection.ts"
@@ -41,14 +40,14 @@ export const make = <A>(options: {
 }): Effect.Effect<Link<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { broker, heartbeat, name, use, within } = options
-    const clock = yield* Effect.clock
+    const clock = yield* Clock.Clock
     let current: { readonly connection: Connection; readonly value: A } | undefined
     let failure = "not connected yet"
     let attempt = 0
     // Logs only the loss and the return of the connection, not the attempts between.
     let lossLogged = false
     // Closed until the first attempt at the start or after a loss has ended.
-    const decided = Effect.unsafeMakeLatch()
+    const decided = Latch.makeUnsafe()
 
     /** Returns whether there was a connection. */
     const once = Effect.gen(function* () {
@@ -57,7 +56,7 @@ export const make = <A>(options: {
         : Effect.flatMap(within.get, ({ connection }) => partOf(connection))
       const value = yield* use(connection)
       current = { connection, value }
-      decided.unsafeOpen()
+      decided.openUnsafe()
       if (within === undefined) {
         yield* broker.connected
         yield* Effect.logInfo(`broker connection ${name}: connected to ${broker.address}`)
@@ -66,16 +65,15 @@ export const make = <A>(options: {
       const since = stopwatch(clock)
       failure = yield* Deferred.await(connection.lost)
       current = undefined
-      decided.unsafeClose()
+      decided.closeUnsafe()
       if (stopwatch(clock) - since > lasting) attempt = 0
       return true
     }).pipe(
       Effect.scoped,
-      Effect.catchAllCause((cause) =>
+      Effect.catchCause((cause) =>
         Effect.sync(() => {
           const error = Cause.squash(cause)
           failure = error instanceof Unavailable ? error.detail : String(error)
-          decided.unsafeOpen()
           return false
         })
       ),
@@ -100,16 +98,16 @@ export const make = <A>(options: {
         ? Effect.logDebug(`${loss}next attempt in ${wait} ms`)
         : Effect.logWarning(`${loss}reconnecting`)
       lossLogged ||= !isPartOfLoss
+      // Those that wait continue at once, and may end this.
+      if (!wasConnected) decided.openUnsafe()
       yield* wasConnected ? Effect.sleep(wait) : Effect.timeoutOption(broker.nextConnected, wait)
-    }).pipe(Effect.forever, Effect.interruptible, rememberingInterruption, Effect.forkScoped)
+    }).pipe(Effect.forever, Effect.forkScoped)
 
     const fail = Effect.suspend(() => Effect.fail(unavailable(failure)))
     const get = Effect.suspend(() => {
       if (current !== undefined) return Effect.succeed(current)
-      // Interruptible even for uninterruptible callers, because nothing has been done yet and the timeout must work.
-      return Effect.interruptible(decided.await).pipe(
-        Effect.timeoutOption(connectWait),
-        Effect.flatMap(() => (current === undefined ? fail : Effect.succeed(current)))
+      return Effect.flatMap(Effect.timeoutOption(decided.await, connectWait), () =>
+        current === undefined ? fail : Effect.succeed(current)
       )
     })
     return { get, isConnected: () => current !== undefined }

@@ -1,6 +1,6 @@
 /** Requests about queues, on a separate connection, so that neither blocked publishers nor errors affect other work. */
 import type { Channel } from "amqplib"
-import { Data, Deferred, Effect, Queue, Scope } from "effect"
+import { Clock, Data, Deferred, Effect, Queue, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
@@ -65,7 +65,7 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly queueType: QueueType
 }): Effect.fn.Return<Probe, never, Scope.Scope> {
   const scope = yield* Effect.scope
-  const clock = yield* Effect.clock
+  const clock = yield* Clock.Clock
   // The idle channels. Effect's `Pool` wakes all waiters when one may continue, and its wait for an opening channel cannot
   // be interrupted.
   const link = yield* Link.make({
@@ -101,9 +101,9 @@ export const make = Effect.fnUntraced(function* (options: {
     Effect.acquireUseRelease(
       Queue.take(permits),
       () =>
-        Effect.timeoutFail(
+        Effect.timeoutOrElse(
           request((channel) => channel.checkQueue(teamQueue(team))),
-          { duration: answerTimeout, onTimeout: noAnswer }
+          { duration: answerTimeout, orElse: noAnswer }
         ),
       () => Queue.offer(permits, undefined)
     ).pipe(
@@ -127,7 +127,6 @@ export const make = Effect.fnUntraced(function* (options: {
           underWay.delete(team)
           return Deferred.done(answer, exit)
         }),
-        Effect.interruptible,
         Effect.forkIn(scope)
       )
       return answer

@@ -1,6 +1,6 @@
 /** Publishing with confirmations. */
 import type { ConfirmChannel } from "amqplib"
-import { Clock, Context, Deferred, Effect, type Fiber, FiberId, type Scope } from "effect"
+import { Clock, Context, Deferred, Effect, type Fiber, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import type { Broker } from "./Broker.ts"
@@ -60,7 +60,7 @@ interface Publishing {
  */
 const watch = (connection: Connection, { late, pending }: Publishing) => {
   let blockedAt = Number.NEGATIVE_INFINITY
-  return Effect.map(Effect.clock, (clock) => {
+  return Effect.map(Clock.Clock, (clock) => {
     const now = stopwatch(clock)
     for (const [id, { at }] of late) if (now - at >= keptFor) late.delete(id)
     if (connection.blocked() !== undefined) blockedAt = now
@@ -71,7 +71,7 @@ const watch = (connection: Connection, { late, pending }: Publishing) => {
       if (now - sent.sentAt < limit) return
       if (now - blockedAt >= confirmTimeout) return connection.kill("a message was not confirmed in time")
       sent.isLate = true
-      Deferred.unsafeDone(sent.settled, Effect.fail(unavailable("the broker did not confirm in time")))
+      Deferred.doneUnsafe(sent.settled, Effect.fail(unavailable("the broker did not confirm in time")))
     }
   }).pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
 }
@@ -96,11 +96,11 @@ const send = (
   clock: Clock.Clock
 ): Pending => {
   const now = () => stopwatch(clock)
-  const settled = Deferred.unsafeMake<Confirmation, Unavailable>(FiberId.none)
+  const settled = Deferred.makeUnsafe<Confirmation, Unavailable>()
   const sent: Pending = { settled, sentAt: now(), length: message.body.length, returned: false, isLate: false }
   const settle = (outcome: Effect.Effect<Confirmation, Unavailable>) => {
     pending.delete(message.id)
-    Deferred.unsafeDone(settled, outcome)
+    Deferred.doneUnsafe(settled, outcome)
   }
   const options = {
     ...message.options,
@@ -142,7 +142,7 @@ export const make = Effect.fnUntraced(function* (options: {
   }
 
   /** Sends the message unless it was already sent on this connection. */
-  const sendOnce = ({ connection, value }: At, message: Outgoing, fiber: Fiber.RuntimeFiber<any, any>) => {
+  const sendOnce = ({ connection, value }: At, message: Outgoing, fiber: Fiber.Fiber<any, any>) => {
     const late = value.late.get(message.id)
     if (late !== undefined) {
       value.late.delete(message.id)
@@ -152,19 +152,16 @@ export const make = Effect.fnUntraced(function* (options: {
     if (before !== undefined) return Deferred.await(before.settled)
     const refusal = blockedBy(connection)
     if (refusal !== undefined) return Effect.fail(refusal)
-    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    const clock = Context.get(fiber.context, Clock.Clock)
     return Deferred.await(send(value, message, Trace.headersIn(fiber, message.traceparent), clock).settled)
   }
 
   const publish = (message: Outgoing) =>
-    Effect.tapBoth(
-      Effect.flatMap(link.get, (at) =>
-        Effect.withFiberRuntime<Confirmation, Unavailable>((fiber) => sendOnce(at, message, fiber))
-      ),
-      {
-        onSuccess: (confirmation) => Effect.sync(() => countPublish(confirmation)),
-        onFailure: () => Effect.sync(() => countPublish("lost"))
-      }
+    Effect.flatMap(link.get, (at) =>
+      Effect.withFiber<Confirmation, Unavailable>((fiber) => sendOnce(at, message, fiber))
+    ).pipe(
+      Effect.tapError(() => Effect.sync(() => countPublish("lost"))),
+      Effect.tap((confirmation) => Effect.sync(() => countPublish(confirmation)))
     )
 
   return {

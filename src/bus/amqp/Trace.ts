@@ -12,7 +12,7 @@ const ownTrace = () => {
 
 /** Headers for a message. Uses the fiber's span, unless the message belongs to another trace. */
 export const headersIn = (
-  fiber: Fiber.RuntimeFiber<any, any>,
+  fiber: Fiber.Fiber<any, any>,
   traceparent: string | undefined
 ): Readonly<Record<string, string>> => {
   const current = TraceContext.ofFiber(fiber)

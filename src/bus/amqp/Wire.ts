@@ -1,7 +1,7 @@
 /** The messages on the broker; `docs/reference/amqp.md` documents them for leaders in other languages. */
 import { randomUUID } from "node:crypto"
 import type { Message, Options } from "amqplib"
-import { Either, Option, Schema } from "effect"
+import { Option, Result, Schema } from "effect"
 import { RunId } from "../../domain/Id.ts"
 import { type NumberedProgress, readProgress } from "../../domain/run/Progress.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -33,17 +33,17 @@ export interface Outgoing {
 }
 
 const CancelBody = Schema.Struct({ run_id: RunId })
-const decodeCancelBody = Schema.decodeUnknownOption(Schema.parseJson(CancelBody))
+const decodeCancelBody = Schema.decodeUnknownOption(Schema.fromJsonString(CancelBody))
 
 const FileBody = Schema.Struct({
   file: Schema.Struct({
     run_id: RunId,
     id: Schema.String,
     content: Schema.String,
-    missing: Schema.optionalWith(Schema.String, { exact: true })
+    missing: Schema.optionalKey(Schema.String)
   })
 })
-const decodeFileBody = Schema.decodeUnknownOption(Schema.parseJson(FileBody))
+const decodeFileBody = Schema.decodeUnknownOption(Schema.fromJsonString(FileBody))
 
 const json = "application/json"
 const progressType = "progress"
@@ -142,7 +142,7 @@ export const decodeProgress = ({ content }: Message): NumberedProgress | undefin
 export const isProgress = ({ properties }: Message): boolean => properties.type === progressType
 
 /** A decoded message from `webhook.replies.inbox` or `webhook.dead`; left if it is unusable. */
-type Decoded = Either.Either<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">
+type Decoded = Result.Result<{ readonly kind: ReplyKind; readonly reply: Reply }, "malformed" | "unknown">
 
 const isReplyType = (type: unknown): type is ReplyType => (replyTypes as ReadonlyArray<unknown>).includes(type)
 
@@ -155,10 +155,10 @@ const isText = ({ contentType }: Message["properties"]): boolean => /^text\/plai
 export const decodeReply = (message: Message, run_id: RunId): Decoded => {
   const type = message.properties.type ?? "response"
   const decoded = (kind: ReplyKind, reply: LeaderReply): Decoded =>
-    Either.right({ kind, reply: storableReply({ ...reply, run_id }) })
-  if (!isReplyType(type)) return Either.left("unknown")
+    Result.succeed({ kind, reply: storableReply({ ...reply, run_id }) })
+  if (!isReplyType(type)) return Result.fail("unknown")
   const reply = readReply(type, bodyOf(message))
-  return reply === undefined ? Either.left("malformed") : decoded(type, reply)
+  return reply === undefined ? Result.fail("malformed") : decoded(type, reply)
 }
 
 /** Of a text, and of JSON that is too long to be parsed, no more is read than shows that it is too long. */
@@ -175,7 +175,7 @@ const bodyOf = ({ content, properties }: Message): unknown => {
 export const decodeDeadLetter = (message: Message, run_id: RunId): Decoded | undefined => {
   const reason = reasonOf(message)
   if (reason === "expired" && message.properties.headers?.[offerHeader] === true) return undefined
-  return Either.right({ kind: "dead", reply: { _tag: "DeadLettered", run_id, reason } })
+  return Result.succeed({ kind: "dead", reply: { _tag: "DeadLettered", run_id, reason } })
 }
 
 const reasonOf = ({ properties: { headers } }: Message): DeadLettered["reason"] => {

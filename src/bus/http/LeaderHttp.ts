@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Context, Deferred, Effect, FiberId, FiberSet, Layer, Option, Schedule } from "effect"
-import { flow, identity } from "effect/Function"
+import { Clock, Context, Deferred, Effect, FiberSet, flow, identity, Latch, Layer, Option, Schedule } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { LeaderId, type RunId } from "../../domain/Id.ts"
 import { mergeProgress, type NumberedProgress, readProgress } from "../../domain/run/Progress.ts"
@@ -16,7 +15,7 @@ import { type LeaderHttpOptions, LeaderRefused, make as makeRequests, type Taken
 export { type LeaderHttpOptions, LeaderRefused } from "./LeaderRequests.ts"
 
 /** What the leader key opens. */
-export class Access extends Context.Tag("webhook-trigger/LeaderHttp/Access")<
+export class Access extends Context.Service<
   Access,
   {
     /** The key's team. */
@@ -24,7 +23,7 @@ export class Access extends Context.Tag("webhook-trigger/LeaderHttp/Access")<
     /** Fails when the server refuses the leader, for example because its key was revoked. */
     readonly refused: Effect.Effect<never, LeaderRefused>
   }
->() {}
+>()("webhook-trigger/LeaderHttp/Access") {}
 
 export const wrongTeam = (ofKey: TeamName, team: TeamName) =>
   new LeaderRefused({ message: `The leader key belongs to the team ${ofKey}, not to ${team}.` })
@@ -32,7 +31,7 @@ export const wrongTeam = (ofKey: TeamName, team: TeamName) =>
 /** After a cancellation the server answers at once. */
 const heartbeat = "2 seconds"
 /** A file that the server no longer has is not asked for without end. */
-const fileRetries = Schedule.exponential("500 millis").pipe(Schedule.intersect(Schedule.recurs(5)))
+const fileRetries = Schedule.exponential("500 millis").pipe(Schedule.upTo({ times: 5 }))
 /** A stopping leader leaves this long after it last asked, in milliseconds: a request that arrives later undoes the leaving. */
 const arrival = 200
 
@@ -48,8 +47,8 @@ const make = (options: LeaderHttpOptions) =>
     })
     /** Logged only if nobody waits for the refusal. */
     const refuse = (error: LeaderRefused) =>
-      Effect.zipRight(
-        Effect.unless(Effect.logError(`the leader ends: ${error.message}`), () => isWatched),
+      Effect.andThen(
+        Effect.suspend(() => (isWatched ? Effect.void : Effect.logError(`the leader ends: ${error.message}`))),
         Effect.asVoid(Deferred.fail(refusal, error))
       )
     /** After a refusal there is nothing more to do: what this is a part of is interrupted. */
@@ -57,7 +56,7 @@ const make = (options: LeaderHttpOptions) =>
       Effect.catchIf(
         request,
         (error) => error instanceof LeaderRefused,
-        (error) => Effect.zipRight(refuse(error), Effect.never)
+        (error) => Effect.andThen(refuse(error), Effect.never)
       )
     const untilAnswered = <A>(request: Effect.Effect<A, LeaderRefused | Unavailable>, subject: string) =>
       untilAvailable(unlessRefused(request), { subject })
@@ -68,7 +67,7 @@ const make = (options: LeaderHttpOptions) =>
         const fork = yield* FiberSet.makeRuntime<never>()
         const stopping = yield* Deferred.make<void>()
         let lastRun: RunId | undefined
-        const clock = yield* Effect.clock
+        const clock = yield* Clock.Clock
         let askedAt = stopwatch(clock)
         let isLeading = false
         /** The first request does not wait: only its response says that the server counts the leader. */
@@ -94,9 +93,9 @@ const make = (options: LeaderHttpOptions) =>
             }
             const { run_id, traceparent } = prompt.value
             const subject = `run ${run_id}`
-            const isCancelled = Deferred.unsafeMake<void>(FiberId.none)
-            const isLost = Deferred.unsafeMake<void>(FiberId.none)
-            if (cancelled) Deferred.unsafeDone(isCancelled, Effect.void)
+            const isCancelled = Deferred.makeUnsafe<void>()
+            const isLost = Deferred.makeUnsafe<void>()
+            if (cancelled) Deferred.doneUnsafe(isCancelled, Effect.void)
             let isOver = false
             /** From now on the server may call the prompt lost because it has the answer. */
             let isAnswering = false
@@ -107,29 +106,29 @@ const make = (options: LeaderHttpOptions) =>
               while (!isOver) {
                 const state = yield* untilAnswered(requests.work(leader, run_id), subject)
                 if (state === "lost") {
-                  if (!isAnswering) Deferred.unsafeDone(isLost, Effect.void)
+                  if (!isAnswering) Deferred.doneUnsafe(isLost, Effect.void)
                   return
                 }
                 if (state === "cancelled") {
-                  Deferred.unsafeDone(isCancelled, Effect.void)
+                  Deferred.doneUnsafe(isCancelled, Effect.void)
                   yield* Effect.sleep(heartbeat)
                 }
               }
             })
             /** The progress that waits until what was sent before has arrived: several reports become one. */
             let progress: NumberedProgress | undefined
-            const progressed = Effect.unsafeMakeLatch()
+            const progressed = Latch.makeUnsafe()
             const addProgress = (reported: NumberedProgress) => {
               const next = readProgress(reported)
               if (next === undefined) return
               const isNext = progress !== undefined && next.seq > progress.seq
               progress = isNext ? { ...mergeProgress(progress!, next), seq: next.seq } : next
-              progressed.unsafeOpen()
+              progressed.openUnsafe()
             }
             const showProgress = Effect.gen(function* () {
               while (!isOver) {
                 yield* progressed.await
-                progressed.unsafeClose()
+                progressed.closeUnsafe()
                 if (progress === undefined) continue
                 const next = progress
                 progress = undefined
@@ -174,13 +173,13 @@ const make = (options: LeaderHttpOptions) =>
             fork(showWork)
             fork(showProgress)
             const settlement = yield* handlePrompt(
-              (delivery) => Effect.raceFirst(traced(handle(delivery)), Effect.zipRight(stop, Effect.interrupt)),
+              (delivery) => Effect.raceFirst(traced(handle(delivery)), Effect.andThen(stop, Effect.interrupt)),
               delivery,
               Effect.interruptible
             )
             isOver = true
             progress = undefined
-            progressed.unsafeOpen()
+            progressed.openUnsafe()
             if (settlement === "requeue" || isAnswered) return
             const ending =
               settlement === "ack"
@@ -192,21 +191,19 @@ const make = (options: LeaderHttpOptions) =>
         /** A prompt that was taken is worked on even if the leader stops. */
         const step = Effect.uninterruptibleMask((restore) =>
           untilAnswered(next, `prompts of the team ${team}`).pipe(
-            Effect.raceFirst(Effect.zipRight(Deferred.await(stopping), Effect.succeedNone)),
+            Effect.raceFirst(Effect.andThen(Deferred.await(stopping), Effect.succeedNone)),
             restore,
             Effect.flatMap(Option.match({ onNone: () => Effect.void, onSome: workOn }))
           )
         )
         let isStopping = false
         const mayFinish = Effect.raceFirst(grace, Effect.exit(Deferred.await(refusal)))
-        yield* Effect.acquireRelease(
-          Effect.forkDaemon(Effect.interruptible(Effect.repeat(step, { while: () => !isStopping }))),
-          (fiber) =>
-            Effect.suspend(() => {
-              isStopping = true
-              Deferred.unsafeDone(stopping, Effect.void)
-              return Effect.zipRight(finishBefore(mayFinish, fiber), leave)
-            })
+        yield* Effect.acquireRelease(Effect.forkDetach(Effect.repeat(step, { while: () => !isStopping })), (fiber) =>
+          Effect.suspend(() => {
+            isStopping = true
+            Deferred.doneUnsafe(stopping, Effect.void)
+            return Effect.andThen(finishBefore(mayFinish, fiber), leave)
+          })
         )
       })
 
@@ -222,4 +219,4 @@ const make = (options: LeaderHttpOptions) =>
  * refuses the key.
  */
 export const layer = (options: LeaderHttpOptions): Layer.Layer<LeaderBus | Access, LeaderRefused> =>
-  Layer.scopedContext(make(options))
+  Layer.effectContext(make(options))

@@ -82,9 +82,9 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
       catch: (error) => unavailable(`${url} did not answer: ${reasonOf(error)}`)
     }).pipe(
       // Not `AbortSignal.timeout`: Node 20 drops one that is part of `AbortSignal.any`, and the request would never end.
-      Effect.timeoutFail({
+      Effect.timeoutOrElse({
         duration: limits[path],
-        onTimeout: () => unavailable(`${url} did not answer within ${Duration.format(limits[path])}`)
+        orElse: () => Effect.fail(unavailable(`${url} did not answer within ${Duration.format(limits[path])}`))
       }),
       Effect.flatMap((answer): Request<Answer> => {
         const { status, text } = answer
@@ -119,7 +119,7 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
       Effect.flatMap(send("work", JSON.stringify({ leader, run_id }), [409]), ({ status, text }) => {
         if (status === 409) return Effect.succeed("lost" as const)
         const body = parseJson(text)
-        if (!Predicate.isRecord(body)) return unreadable("work")
+        if (!Predicate.isObject(body)) return unreadable("work")
         return Effect.succeed(body.cancelled === true ? ("cancelled" as const) : ("working" as const))
       }),
     reply: (correlation_id, given) => {
@@ -133,9 +133,9 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
         ({ status, text }): ReturnType<LeaderRequests["file"]> => {
           if (status === 404) return unavailable(`the server no longer has the file ${id}`)
           const body = parseJson(text)
-          if (Predicate.isRecord(body) && typeof body.missing === "string")
+          if (Predicate.isObject(body) && typeof body.missing === "string")
             return new FileMissing({ reason: body.missing })
-          return Predicate.isRecord(body) && typeof body.content === "string"
+          return Predicate.isObject(body) && typeof body.content === "string"
             ? Effect.succeed(Buffer.from(body.content, "base64"))
             : unreadable("file")
         }
@@ -146,7 +146,7 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
 }
 
 const takenPrompt = (body: unknown): TakenPrompt | undefined => {
-  if (!Predicate.isRecord(body) || typeof body.correlation_id !== "string") return undefined
+  if (!Predicate.isObject(body) || typeof body.correlation_id !== "string") return undefined
   const { cancelled, correlation_id, redelivered, traceparent } = body
   return {
     correlation_id,
@@ -169,5 +169,5 @@ const reasonOf = (error: unknown): string => {
 /** What the body of an error says. */
 const detailOf = (text: string): string => {
   const problem = parseJson(text)
-  return Predicate.isRecord(problem) && typeof problem.detail === "string" ? `: ${problem.detail}` : ""
+  return Predicate.isObject(problem) && typeof problem.detail === "string" ? `: ${problem.detail}` : ""
 }

@@ -74,11 +74,11 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
   ) => {
     const owner = webhook && { id: webhook.id }
     const requests = webhook === undefined ? client.alertDestinations : client.destinations
-    const path = { ...owner, destination_id: step.before?.id ?? "" }
+    const params = { ...owner, destination_id: step.before?.id ?? "" }
     switch (step.action) {
       case "create":
         return Effect.flatMap(
-          requests.create({ path: { ...owner }, payload: step.payload as DestinationDraft }),
+          requests.create({ params: { ...owner }, payload: step.payload as DestinationDraft }),
           ({ destination: { id }, secret }) => {
             const name = step.name
             if (webhook === undefined) {
@@ -93,9 +93,9 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
           }
         )
       case "change":
-        return requests.edit({ path, payload: step.payload as DestinationEdit })
+        return requests.edit({ params, payload: step.payload as DestinationEdit })
       case "delete":
-        return requests.delete({ path })
+        return requests.delete({ params })
       case "keep":
         return Effect.void
     }
@@ -104,10 +104,10 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
   const webhook = (step: WebhookStep) =>
     Effect.gen(function* () {
       const { before, destinations, name, payload } = step
-      const at = { path: { id: before?.id ?? "" }, headers: { "if-match": `"${before?.version}"` } }
-      let { id } = at.path
+      const at = { params: { id: before?.id ?? "" }, headers: { "if-match": `"${before?.version}"` } }
+      let { id } = at.params
       if (before !== undefined && step.action !== "delete") {
-        yield* unlessEdited(destinations, client.destinations.list({ path: { id } }), `The webhook ${name} was`)
+        yield* unlessEdited(destinations, client.destinations.list({ params: { id } }), `The webhook ${name} was`)
       }
       switch (step.action) {
         case "create": {
@@ -143,14 +143,14 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
   }
 
   const rule = ({ action, before, payload }: RuleStep) => {
-    const path = { rule_id: before?.id ?? "" }
+    const params = { rule_id: before?.id ?? "" }
     switch (action) {
       case "create":
         return client.alerts.createRule({ payload: withIds(payload) as AlertRuleDraft })
       case "change":
-        return client.alerts.editRule({ path, payload: withIds(payload) as AlertRuleEdit })
+        return client.alerts.editRule({ params, payload: withIds(payload) as AlertRuleEdit })
       case "delete":
-        return client.alerts.deleteRule({ path })
+        return client.alerts.deleteRule({ params })
       case "keep":
         return Effect.void
     }
@@ -163,7 +163,7 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
     const { role } = yield* client.apiKeys.current()
     if (!mayDo(role, "administer")) return yield* needsAdmin(role)
   }
-  yield* unlessEdited(alertDestinations, client.alertDestinations.list({ path: {} }), "The alert destinations were")
+  yield* unlessEdited(alertDestinations, client.alertDestinations.list({ params: {} }), "The alert destinations were")
   yield* unlessEdited(alertRules, client.alerts.rules(), "The alert rules were")
   for (const { action, payload } of teams) {
     if (action === "create") yield* client.teams.create({ payload: payload as typeof TeamDraft.Type })
@@ -178,7 +178,7 @@ export const apply = Effect.fn("Cli.applyConfig")(function* (client: Client, pla
   for (const step of [...ofSharedUrls, ...ofOwnUrls].filter(isDeletion)) yield* webhook(step)
   // A team can be deleted once no webhook uses it.
   for (const { action, name } of teams) {
-    if (action === "delete") yield* client.teams.delete({ path: { team: name } })
+    if (action === "delete") yield* client.teams.delete({ params: { team: name } })
   }
 })
 

@@ -1,5 +1,5 @@
 /** Everything is checked before anything is changed: here by the rules of the fields, then by the server. */
-import { Effect, Either, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import type { Client } from "../../api/Client.ts"
 import { DestinationDraft } from "../../domain/delivery/Destination.ts"
 import { Fault } from "../../domain/Errors.ts"
@@ -44,29 +44,29 @@ const fileField = ({ secret }: { readonly secret: Secret | undefined }, field: s
   isKnown(secret) && ["secret", "token", "url"].includes(field) ? secret.field : field
 
 const decodedAs = <A, I>(
-  schema: Schema.Schema<A, I>,
+  schema: Schema.Codec<A, I>,
   value: unknown,
   place: (path: ReadonlyArray<string>, detail: string) => Fault
 ) =>
-  Either.mapLeft(Schema.decodeUnknownEither(schema, { errors: "all" })(value), ({ issue }) =>
+  Result.mapError(Schema.decodeUnknownResult(schema, { errors: "all" })(value), ({ issue }) =>
     faultsOf(issue).map(({ detail, path }) => place(path.map(String), detail))
   )
 
 /** Drafts, as the client sends them, or all faults. */
 const decoded = (wanted: WantedWebhook) => {
-  const decode = <A, I>(schema: Schema.Schema<A, I>, value: unknown, ...path: ReadonlyArray<string>) =>
+  const decode = <A, I>(schema: Schema.Codec<A, I>, value: unknown, ...path: ReadonlyArray<string>) =>
     decodedAs(schema, value, (inner, detail) => placed(wanted, [...path, ...inner], detail))
   const webhook = decode(WebhookDraft, draftOf(wanted), "webhook")
   const destinations = (wanted.destinations ?? []).map((each, at) =>
     decode(DestinationDraft, draftOfDestination(each), "destinations", String(at))
   )
-  const all: ReadonlyArray<Either.Either<unknown, ReadonlyArray<Fault>>> = [webhook, ...destinations]
-  const faults = all.flatMap((result) => (Either.isLeft(result) ? result.left : []))
+  const all: ReadonlyArray<Result.Result<unknown, ReadonlyArray<Fault>>> = [webhook, ...destinations]
+  const faults = all.flatMap((result) => (Result.isFailure(result) ? result.failure : []))
   return faults.length > 0
-    ? Either.left(faults)
-    : Either.right({
-        webhook: Either.getOrThrow(webhook),
-        destinations: destinations.map((each) => Either.getOrThrow(each))
+    ? Result.fail(faults)
+    : Result.succeed({
+        webhook: Result.getOrThrow(webhook),
+        destinations: destinations.map((each) => Result.getOrThrow(each))
       })
 }
 
@@ -76,7 +76,7 @@ const isSent = ({ action }: Step<unknown>): boolean => action === "create" || ac
 const faultsFrom = <E, R>(request: Effect.Effect<unknown, E, R>, place: (fault: Fault) => ReadonlyArray<Fault>) =>
   request.pipe(
     Effect.as<ReadonlyArray<Fault>>([]),
-    Effect.catchAll((error) => (isRefused(error) ? Effect.succeed(error.errors.flatMap(place)) : Effect.fail(error)))
+    Effect.catch((error) => (isRefused(error) ? Effect.succeed(error.errors.flatMap(place)) : Effect.fail(error)))
   )
 
 /** Fails with all faults of objects that would be changed. Alert rules have no faults that only the server finds. */
@@ -93,7 +93,7 @@ export const check = Effect.fn("Cli.checkConfig")(function* (
       const { wanted } = step
       if (wanted === undefined || ![step, ...step.destinations].some(isSent)) return []
       const payload = decoded(wanted)
-      if (Either.isLeft(payload)) return payload.left
+      if (Result.isFailure(payload)) return payload.failure
       // The server does not know teams and webhooks of the same files yet, or not as they will be.
       const isNewTeam = ({ pointer }: Fault) =>
         pointer === "/webhook/team" && newTeams.includes(String(wanted.fields.team))
@@ -105,7 +105,7 @@ export const check = Effect.fn("Cli.checkConfig")(function* (
         const given = part === "destinations" ? wanted.destinations?.[Number(at)] : undefined
         return isSent((given && step.destinations.find((one) => one.wanted === given)) ?? step)
       }
-      const found = yield* faultsFrom(client.webhooks.check({ payload: payload.right }), (fault) => {
+      const found = yield* faultsFrom(client.webhooks.check({ payload: payload.success }), (fault) => {
         const steps = stepsOf(fault.pointer)
         return isNewTeam(fault) || isNewUrl(fault) || !isOfSent(steps) ? [] : [placed(wanted, steps, fault.detail)]
       })
@@ -119,8 +119,8 @@ export const check = Effect.fn("Cli.checkConfig")(function* (
       const payload = decodedAs(DestinationDraft, draftOfDestination(wanted), (path, detail) =>
         placedIn(wanted, path, detail)
       )
-      if (Either.isLeft(payload)) return payload.left
-      const found = yield* faultsFrom(client.alerts.checkDestination({ payload: payload.right }), (fault) => [
+      if (Result.isFailure(payload)) return payload.failure
+      const found = yield* faultsFrom(client.alerts.checkDestination({ payload: payload.success }), (fault) => [
         placedIn(wanted, stepsOf(fault.pointer), fault.detail)
       ])
       return [...found, ...missingSecret(step)]

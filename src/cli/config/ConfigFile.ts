@@ -1,75 +1,73 @@
 /** The schema of a configuration file: webhooks, teams, destinations and alert rules, without secrets. */
-import { JSONSchema, Schema, Struct } from "effect"
+import { JsonSchema, Schema, Struct } from "effect"
 import { AlertRuleDraft } from "../../domain/alert/AlertRule.ts"
 import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
+import { Uuid } from "../../domain/Id.ts"
 import { TeamDraft } from "../../domain/Team.ts"
 import { optional } from "../../domain/Time.ts"
 import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
-import { didYouMean } from "../ArgumentParser.ts"
 
 const variable = (what: string) =>
-  optional(
-    Schema.NonEmptyString.annotations({ description: `The environment variable with ${what}, read by \`apply\`.` })
-  )
+  optional(Schema.NonEmptyString.annotate({ description: `The environment variable with ${what}, read by \`apply\`.` }))
 const file = (what: string) =>
-  optional(
-    Schema.NonEmptyString.annotations({ description: `A file with ${what}; relative to the folder of this file.` })
-  )
+  optional(Schema.NonEmptyString.annotate({ description: `A file with ${what}; relative to the folder of this file.` }))
 
 const id = optional(
-  Schema.UUID.annotations({ description: "Needed only if the server has several with the same name." })
+  Uuid.annotate({
+    description: "Needed only if the server has several with the same name."
+  })
 )
 
 const DestinationEntry = Schema.Struct({
   id,
-  ...Struct.omit(DestinationDraft.fields, "token", "headers"),
+  ...Struct.omit(DestinationDraft.fields, ["token", "headers"]),
   url_env: variable("the secret URL"),
   url_file: file("the secret URL"),
   token_env: variable("the token"),
   token_file: file("the token"),
   headers_env: optional(
-    Schema.Record({ key: Schema.String, value: Schema.NonEmptyString }).annotations({
+    Schema.Record(Schema.String, Schema.NonEmptyString).annotate({
       description: "Headers to send, each with the environment variable that has its value."
     })
   )
-}).annotations({ identifier: "Destination" })
+}).annotate({ identifier: "Destination" })
 
 const WebhookEntry = Schema.Struct({
   id,
-  ...Struct.omit(WebhookDraft.fields, "secret", "prompt_template"),
+  ...Struct.omit(WebhookDraft.fields, ["secret", "prompt_template"]),
   prompt_template: optional(WebhookDraft.fields.prompt_template),
   prompt_template_file: file("the prompt"),
   secret_env: variable("the secret of the verification"),
   secret_file: file("the secret of the verification"),
   destinations: optional(
-    Schema.Array(DestinationEntry).annotations({ description: "Where the ends of its runs are sent." })
+    Schema.Array(DestinationEntry).annotate({ description: "Where the ends of its runs are sent." })
   )
-}).annotations({ identifier: "Webhook" })
+}).annotate({ identifier: "Webhook" })
 
 const AlertRuleEntry = Schema.Struct({
-  ...Struct.omit(AlertRuleDraft.fields, "webhook_id", "destination_ids"),
+  ...Struct.omit(AlertRuleDraft.fields, ["webhook_id", "destination_ids"]),
   webhook: optional(
-    Schema.NonEmptyString.annotations({
+    Schema.NonEmptyString.annotate({
       description: "Limits the rule to this webhook, by name, or by ID if the name is not unique."
     })
   ),
   destinations: optional(
     Schema.Array(Schema.NonEmptyString).pipe(
-      Schema.maxItems(maxDestinations),
-      Schema.annotations({
+      Schema.check(Schema.isMaxLength(maxDestinations)),
+      Schema.annotate({
         description:
           "The alert destinations of its alerts, by description, or by ID if it is absent or not unique. Absent: all."
       })
     )
   )
-}).annotations({ identifier: "AlertRule" })
+}).annotate({ identifier: "AlertRule" })
 
 export const ConfigFile = Schema.Struct({
   teams: optional(Schema.Array(TeamDraft)),
   webhooks: optional(Schema.Array(WebhookEntry)),
-  alert_destinations: optional(Schema.Array(DestinationEntry).annotations({ description: "Where alerts are sent." })),
-  alert_rules: optional(Schema.Array(AlertRuleEntry).annotations({ description: "When alerts begin." }))
-}).annotations({ title: "Configuration of a Webhook Trigger server" })
+  alert_destinations: optional(Schema.Array(DestinationEntry).annotate({ description: "Where alerts are sent." })),
+  alert_rules: optional(Schema.Array(AlertRuleEntry).annotate({ description: "When alerts begin." }))
+}).annotate({ title: "Configuration of a Webhook Trigger server" })
 
 export type ConfigFile = typeof ConfigFile.Type
 export type TeamEntry = typeof TeamDraft.Type
@@ -91,6 +89,27 @@ const entries = {
   alert_rules: AlertRuleEntry.fields
 }
 
+const distance = (a: string, b: string): number => {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
+  for (const letter of a) {
+    let corner = row[0]!
+    row = row.reduce<Array<number>>((next, above, at) => {
+      const best =
+        at === 0 ? above + 1 : Math.min(above + 1, next[at - 1]! + 1, corner + (letter === b[at - 1] ? 0 : 1))
+      corner = above
+      next.push(best)
+      return next
+    }, [])
+  }
+  return row.at(-1)!
+}
+
+/** As in `; did you mean list?`, or nothing: a letter in three may differ. */
+const didYouMean = (word: string, names: ReadonlyArray<string>): string => {
+  const [nearest] = names.toSorted((a, b) => distance(word, a) - distance(word, b))
+  return nearest !== undefined && distance(word, nearest) <= word.length / 3 ? `; did you mean ${nearest}?` : ""
+}
+
 /** Why a field is unknown: it holds a secret, or its name is wrong. */
 export const unknownField = (path: ReadonlyArray<PropertyKey>): string => {
   const name = String(path.at(-1))
@@ -100,4 +119,9 @@ export const unknownField = (path: ReadonlyArray<PropertyKey>): string => {
 }
 
 /** For editors that complete and check YAML. */
-export const jsonSchema = () => JSONSchema.make(ConfigFile)
+export const jsonSchema = () => {
+  const { definitions, schema } = JsonSchema.toDocumentDraft07(
+    Schema.toJsonSchemaDocument(ConfigFile, { onExcessProperty: "error" })
+  )
+  return { $schema: JsonSchema.META_SCHEMA_URI_DRAFT_07, ...schema, definitions }
+}

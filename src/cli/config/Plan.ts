@@ -1,5 +1,5 @@
 /** The changes that make a server what the files ask for. */
-import { Either } from "effect"
+import { Result } from "effect"
 import type { Fault } from "../../domain/Errors.ts"
 import { webhookSettingNames } from "../../domain/webhook/WebhookSettings.ts"
 import { destinationSteps } from "./DestinationPlan.ts"
@@ -18,7 +18,7 @@ export const plan = (
   configuration: Configuration,
   state: State,
   options: PlanOptions
-): Either.Either<Plan, ReadonlyArray<Fault>> => {
+): Result.Result<Plan, ReadonlyArray<Fault>> => {
   const found = planning(options)
   const { faults, left, orFault, others } = found
   const { alerts = { destinations: [], rules: [] } } = state
@@ -116,6 +116,6 @@ export const plan = (
     if (!isKnown) faults.push(fault(["team"], "does not exist"))
   }
   return faults.length > 0
-    ? Either.left(faults)
-    : Either.right({ teams, webhooks, alertDestinations, alertRules, left })
+    ? Result.fail(faults)
+    : Result.succeed({ teams, webhooks, alertDestinations, alertRules, left })
 }

@@ -1,6 +1,6 @@
 /** How objects of every kind are compared, and what the comparisons collect. */
 import { isDeepStrictEqual } from "node:util"
-import { Either } from "effect"
+import { Result } from "effect"
 import type { Fault } from "../../domain/Errors.ts"
 import type { Fields } from "./SecretReferences.ts"
 import type { SecretPlan } from "./Secrets.ts"
@@ -12,7 +12,7 @@ export interface Planning {
   readonly faults: Array<Fault>
   /** What is left alone. */
   readonly left: Array<string>
-  readonly orFault: <A>(found: Either.Either<A | undefined, Fault>) => A | undefined
+  readonly orFault: <A>(found: Result.Result<A | undefined, Fault>) => A | undefined
   /** For objects that are not in the files: deleted, or left alone. */
   readonly others: <A>(all: ReadonlyArray<A>, nameOf: (one: A) => string, what: string) => ReadonlyArray<Step<A>>
 }
@@ -23,8 +23,8 @@ export const planning = (options: PlanOptions): Planning => {
   return {
     ...{ options, faults, left },
     orFault: (found) => {
-      if (Either.isLeft(found)) faults.push(found.left)
-      return Either.getOrUndefined(found)
+      if (Result.isFailure(found)) faults.push(found.failure)
+      return Result.getOrUndefined(found)
     },
     others: (all, nameOf, what) => {
       if (!options.prune) left.push(...all.map((one) => `${what} ${nameOf(one)}`))

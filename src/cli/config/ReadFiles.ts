@@ -1,21 +1,19 @@
 /** Reads the files and folders of `--file`. */
 import { readdirSync, statSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
-import { Options } from "@effect/cli"
-import { Array as Arr, Effect, Either, Order } from "effect"
+import { Array as Arr, Effect, Order, Result } from "effect"
+import { Flag } from "effect/cli"
 import type { Fault } from "../../domain/Errors.ts"
 import { type Failure, usage } from "../Failure.ts"
 import { readText } from "../Files.ts"
+import { one } from "../Input.ts"
 import { parse, type Source } from "./YamlFile.ts"
 
-export const files = Options.text("file").pipe(
-  Options.withAlias("f"),
-  Options.withPseudoName("path"),
-  Options.withDescription(
-    "A YAML file, a folder with .yaml, .yml or .json files, or `-` for standard input; may be repeated"
-  ),
-  Options.atLeast(1)
-)
+export const files = one("file", {
+  kind: "file",
+  value: "path",
+  about: "A YAML file, a folder with .yaml, .yml or .json files, or `-` for standard input; may be repeated"
+}).pipe(Flag.withAlias("f"), Flag.atLeast(1))
 
 const isYaml = (name: string): boolean => /\.(ya?ml|json)$/.test(name)
 
@@ -48,17 +46,17 @@ export const readAll = Effect.fn("Cli.readConfig")(function* (paths: ReadonlyArr
       return yield* parse(name, isInput ? "." : dirname(path), text)
     })
   )
-  const faults = results.flat().flatMap((result) => (Either.isLeft(result) ? result.left : []))
+  const faults = results.flat().flatMap((result) => (Result.isFailure(result) ? result.failure : []))
   if (faults.length > 0) return yield* invalid(faults)
-  return results.flat().map((result): Source => Either.getOrThrow(result))
+  return results.flat().map((result): Source => Result.getOrThrow(result))
 })
 
 const lineOf = ({ pointer }: Fault): number => Number(/:(\d+)$/.exec(pointer)?.[1] ?? 0)
 
 /** In the order of the lines. */
 const byPlace = Order.combine(
-  Order.mapInput(Order.string, ({ pointer }: Fault) => pointer.replace(/:\d+$/, "")),
-  Order.mapInput(Order.number, lineOf)
+  Order.mapInput(Order.String, ({ pointer }: Fault) => pointer.replace(/:\d+$/, "")),
+  Order.mapInput(Order.Number, lineOf)
 )
 
 /** Nothing was changed. */

@@ -1,7 +1,6 @@
 /** Secrets that files refer to by the name of a variable, or by another file. */
 import { join } from "node:path"
-import type { FileSystem as Files } from "@effect/platform/FileSystem"
-import { Config, Effect, Option } from "effect"
+import { Config, Effect, type FileSystem, Option } from "effect"
 import { readText } from "../Files.ts"
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -18,7 +17,7 @@ interface KnownSecret {
 export const isKnown = (secret: Secret | undefined): secret is KnownSecret => secret !== undefined && "value" in secret
 
 export const fromVariable = (field: string, name: string) =>
-  Config.option(Config.nonEmptyString(name)).pipe(
+  Config.option(Config.NonEmptyString(name)).pipe(
     Effect.orElseSucceed(Option.none),
     Effect.map(
       (found): Secret =>
@@ -30,7 +29,7 @@ const fromFile = (field: string, path: string) =>
   readText(path).pipe(
     // As editors end a file.
     Effect.map((text): Secret => ({ field, value: text.replace(/\r?\n$/, "") })),
-    Effect.catchAll((unknown) => Effect.succeed<Secret>({ field, unknown }))
+    Effect.catch((unknown) => Effect.succeed<Secret>({ field, unknown }))
   )
 
 /** The secret that `<name>_env` or `<name>_file` refers to. */
@@ -38,7 +37,7 @@ export const readSecret = (
   folder: string,
   entry: Fields,
   name: string
-): Effect.Effect<Secret | undefined, never, Files> => {
+): Effect.Effect<Secret | undefined, never, FileSystem.FileSystem> => {
   const [variable, file] = [entry[`${name}_env`], entry[`${name}_file`]]
   if (typeof variable === "string") return fromVariable(`${name}_env`, variable)
   if (typeof file === "string") return fromFile(`${name}_file`, join(folder, file))

@@ -1,5 +1,5 @@
 /** What the server has, and which of it an entry of a file means. */
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import type { Client } from "../../api/Client.ts"
 import type { Destination } from "../../domain/delivery/Destination.ts"
 import type { Fault } from "../../domain/Errors.ts"
@@ -13,22 +13,19 @@ const concurrency = 8
 
 export const destinationsOf = (client: Client, webhooks: ReadonlyArray<Webhook>) =>
   Effect.map(
-    Effect.forEach(webhooks, ({ id }) => client.destinations.list({ path: { id } }), { concurrency }),
+    Effect.forEach(webhooks, ({ id }) => client.destinations.list({ params: { id } }), { concurrency }),
     (lists) => new Map(webhooks.map(({ id }, at): [string, ReadonlyArray<Destination>] => [id, lists[at]!.data]))
   )
 
-export const alertsOf = (client: Client) =>
+/** `otherwise`: the key is limited to teams, but alerts belong to the whole server. */
+export const alertsOr = <A, E, R>(client: Client, otherwise: (detail: string) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
-    const { data: destinations } = yield* client.alertDestinations.list({ path: {} })
+    const { data: destinations } = yield* client.alertDestinations.list({ params: {} })
     const { data: rules } = yield* client.alerts.rules()
     return { destinations, rules }
-  })
+  }).pipe(Effect.catchTag("Forbidden", ({ detail }) => otherwise(detail)))
 
-/** The key is limited to teams, but alerts belong to the whole server. */
-export const isForbidden = (error: unknown): error is { readonly status: 403; readonly detail: string } =>
-  typeof error === "object" && error !== null && "status" in error && error.status === 403
-
-type Found<A> = Either.Either<A | undefined, Fault>
+type Found<A> = Result.Result<A | undefined, Fault>
 
 /**
  * By its ID. An export of another server has IDs that this one does not know, of objects that share a name. The first entry
@@ -56,12 +53,12 @@ export const webhookOf = (
   if (wanted.id !== undefined) {
     const isNamed = ({ name }: { readonly name: string }) => name === wanted.name
     const oldestFirst = webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-    return Either.right(byId(wanted, entries, oldestFirst, { entry: isNamed, object: isNamed }))
+    return Result.succeed(byId(wanted, entries, oldestFirst, { entry: isNamed, object: isNamed }))
   }
   const [first, ...others] = webhooks.filter(({ name }) => name === wanted.name)
-  if (others.length === 0) return Either.right(first)
+  if (others.length === 0) return Result.succeed(first)
   const ids = [first!, ...others].map(({ id }) => id).join(", ")
-  return Either.left(wanted.fault("name", `matches several webhooks; add the \`id\` of one: ${ids}`))
+  return Result.fail(wanted.fault("name", `matches several webhooks; add the \`id\` of one: ${ids}`))
 }
 
 /** By its id, else by its description, else by where it goes. */
@@ -79,7 +76,7 @@ export const destinationOf = (
         one.target === target &&
         (url === undefined || one.url === url)
   if (wanted.id !== undefined) {
-    return Either.right(
+    return Result.succeed(
       byId(wanted, entries, destinations, {
         entry: ({ shown }) => isNamed(shown),
         object: (one) => isNamed({ ...one })
@@ -87,9 +84,9 @@ export const destinationOf = (
     )
   }
   const [first, ...others] = destinations.filter((one) => isNamed({ ...one }))
-  if (others.length === 0) return Either.right(first)
+  if (others.length === 0) return Result.succeed(first)
   const ids = [first!, ...others].map(({ id }) => id).join(", ")
-  return Either.left(
+  return Result.fail(
     wanted.fault("", `matches several destinations; add a \`description\`, or the \`id\` of one: ${ids}`)
   )
 }

@@ -43,7 +43,7 @@ const webhook = Effect.fnUntraced(function* (entry: WebhookEntry, source: Source
   const template =
     prompt_template_file === undefined
       ? entry.prompt_template
-      : yield* Effect.catchAll(readText(join(folder, prompt_template_file)), (detail) => {
+      : yield* Effect.catch(readText(join(folder, prompt_template_file)), (detail) => {
           faults.push(fault("prompt_template_file", detail))
           return Effect.succeed("")
         })
@@ -54,7 +54,7 @@ const webhook = Effect.fnUntraced(function* (entry: WebhookEntry, source: Source
     id: entry.id,
     name: entry.name,
     fields: {
-      ...Struct.omit(entry, "id", "destinations", "prompt_template_file", "secret_env", "secret_file"),
+      ...Struct.omit(entry, ["id", "destinations", "prompt_template_file", "secret_env", "secret_file"]),
       prompt_template: template
     },
     secret: yield* readSecret(folder, entry, "secret"),

@@ -45,7 +45,7 @@ export const destination = Effect.fnUntraced(function* (
 ) {
   const fault = (field: string, detail: string) => at([...path, ...(field === "" ? [] : [field])], detail)
   const { headers_env, id } = entry
-  const fields = Struct.omit(entry, "id", "headers_env", "token_env", "token_file", "url_env", "url_file")
+  const fields = Struct.omit(entry, ["id", "headers_env", "token_env", "token_file", "url_env", "url_file"])
   const { kind = "webhook" } = fields
   const data = kindOf(kind)
   const hasSecretUrl = data.url?.isSecret === true

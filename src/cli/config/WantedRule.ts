@@ -20,7 +20,7 @@ export interface WantedRule {
 
 export const rule = (entry: AlertRuleEntry, source: Source, path: Path) => {
   const { destinations, webhook } = entry
-  const fields = Struct.omit(entry, "destinations", "webhook")
+  const fields = Struct.omit(entry, ["destinations", "webhook"])
   const { hours, threshold } = conditionOf(fields.condition)
   const fault = (inner: Path, detail: string) => source.fault([...path, ...inner], detail)
   const wanted: WantedRule = {

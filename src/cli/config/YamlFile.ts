@@ -1,5 +1,5 @@
 /** YAML documents, whose faults are reported with file and line. */
-import { Effect, Either, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import type { Document, LineCounter, Node, Pair, Scalar, YAMLMap } from "yaml"
 import type { Fault } from "../../domain/Errors.ts"
 import { faultsOf } from "../../domain/SchemaFaults.ts"
@@ -41,7 +41,7 @@ const lineOf = (document: Document.Parsed, lines: LineCounter, path: Path): numb
   return path.length === 0 ? 1 : lineOf(document, lines, path.slice(0, -1))
 }
 
-const decode = Schema.decodeUnknownEither(ConfigFile, { errors: "all", onExcessProperty: "error" })
+const decode = Schema.decodeUnknownResult(ConfigFile, { errors: "all", onExcessProperty: "error" })
 
 const toSource = (name: string, folder: string, document: Document.Parsed, lines: LineCounter) => {
   const at = (offset: number) => `${name}:${lines.linePos(offset).line}`
@@ -49,17 +49,17 @@ const toSource = (name: string, folder: string, document: Document.Parsed, lines
     pointer: `${name}:${lineOf(document, lines, path)}`,
     detail: `${nameOf(path)} ${detail}`.trim()
   })
-  return Either.gen(function* () {
+  return Result.gen(function* () {
     const errors = [...document.errors, ...document.warnings]
     if (errors.length > 0) {
-      return yield* Either.left(errors.map(({ message, pos }) => ({ pointer: at(pos[0]), detail: message })))
+      return yield* Result.fail(errors.map(({ message, pos }) => ({ pointer: at(pos[0]), detail: message })))
     }
     // Aliases of aliases can make a document that is too large.
-    const value: unknown = yield* Either.try({
+    const value: unknown = yield* Result.try({
       try: () => document.toJS() ?? {},
       catch: (error) => [fault([], String(error))]
     })
-    const content = yield* Either.mapLeft(decode(value), ({ issue }) =>
+    const content = yield* Result.mapError(decode(value), ({ issue }) =>
       faultsOf(issue).map(({ detail, path }) =>
         fault(path, detail.startsWith("is not a field") ? unknownField(path) : detail)
       )
@@ -74,6 +74,6 @@ export const parse = (name: string, folder: string, text: string) =>
     const lines = new LineCounter()
     const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false })
     return documents.map(
-      (document): Either.Either<Source, ReadonlyArray<Fault>> => toSource(name, folder, document, lines)
+      (document): Result.Result<Source, ReadonlyArray<Fault>> => toSource(name, folder, document, lines)
     )
   })

@@ -1,8 +1,8 @@
 /** The profiles of a user: servers and keys, in a file that only the user can read. */
 import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { Config, Effect, Either, Option, Schema } from "effect"
-import { exitCodes, Failure, usage } from "../Failure.ts"
+import { Config, Effect, Option, Result, Schema } from "effect"
+import { type Failure, refused, usage } from "../Failure.ts"
 
 const Profile = Schema.Struct({ url: Schema.NonEmptyString, key: Schema.NonEmptyString })
 export type Profile = typeof Profile.Type
@@ -10,15 +10,15 @@ export type Profile = typeof Profile.Type
 const Profiles = Schema.Struct({
   /** Used unless another one is named. */
   current: Schema.NullOr(Schema.String),
-  profiles: Schema.Record({ key: Schema.String, value: Profile })
+  profiles: Schema.Record(Schema.String, Profile)
 })
 export type Profiles = typeof Profiles.Type
 
 const none: Profiles = { current: null, profiles: {} }
 
 const folder = Config.all([
-  Config.option(Config.nonEmptyString("XDG_CONFIG_HOME")),
-  Config.option(Config.nonEmptyString("HOME"))
+  Config.option(Config.NonEmptyString("XDG_CONFIG_HOME")),
+  Config.option(Config.NonEmptyString("HOME"))
 ]).pipe(
   Effect.orDie,
   Effect.map(([config, home]) =>
@@ -30,8 +30,7 @@ const folder = Config.all([
 
 const nameOfFile = "profiles.json"
 
-const cannot = (what: string, error: unknown) =>
-  new Failure({ exit: exitCodes.refused, title: what, detail: error instanceof Error ? error.message : String(error) })
+const cannot = (what: string, error: unknown) => refused(what, error instanceof Error ? error.message : String(error))
 
 const modeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mode
 
@@ -44,7 +43,7 @@ const faultOf = (path: string): string | undefined => {
   return undefined
 }
 
-const decode = Schema.decodeUnknownEither(Schema.parseJson(Profiles))
+const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Profiles))
 
 export const read: Effect.Effect<Profiles, Failure> = Effect.gen(function* () {
   const found = yield* folder
@@ -58,10 +57,21 @@ export const read: Effect.Effect<Profiles, Failure> = Effect.gen(function* () {
     catch: (error) => cannot(`Cannot read ${path}`, error)
   })
   const decoded = decode(text)
-  return Either.isRight(decoded)
-    ? decoded.right
+  return Result.isSuccess(decoded)
+    ? decoded.success
     : yield* usage(`${path} is not a valid profiles file; delete it and log in again`)
 })
+
+/** The profile with this name, default: the current one, if there is one. */
+export const find = (name: string | undefined): Effect.Effect<Profile | undefined, Failure> =>
+  Effect.flatMap(read, ({ current, profiles }) => {
+    const wanted = name ?? current
+    if (wanted === null) return Effect.undefined
+    const found = profiles[wanted]
+    return found === undefined
+      ? Effect.fail(usage(`there is no profile ${JSON.stringify(wanted)}; see webhook-trigger profile list`))
+      : Effect.succeed(found)
+  })
 
 /** In one step, so that no other command reads half of it. */
 export const write = (profiles: Profiles): Effect.Effect<string, Failure> =>

@@ -1,14 +1,16 @@
 /** Follows a run by its events, across lost connections. */
-import * as Sse from "@effect/experimental/Sse"
-import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "@effect/platform"
-import { Data, Duration, Effect, Either, Schedule, Schema, Stream } from "effect"
+import { Data, Duration, Effect, Option, Result, Schedule, Schema, Stream } from "effect"
+import { Argument } from "effect/cli"
+import { Sse } from "effect/encoding"
+import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { eventStream } from "../../api/run/EventStream.ts"
 import { type RunEvent, runEvents } from "../../api/run/RunEvents.ts"
 import { type FinalStatus, finalStatuses } from "../../domain/run/RunStatus.ts"
+import { remote } from "../Command.ts"
 import { exitCodes, Failure, fromClient } from "../Failure.ts"
 import { printError } from "../Output.ts"
-import { failUnlessSuccess } from "./Outcome.ts"
-import { sayHowToReply } from "./Question.ts"
+import { findRun, noRun } from "../References.ts"
+import { failUnlessSuccess, sayHowToReply } from "./Outcome.ts"
 import * as RunScreen from "./RunScreen.ts"
 
 export interface Source {
@@ -39,9 +41,11 @@ const maxEventSize = 16 * 1024 * 1024
 
 class Lost extends Data.TaggedError("Lost") {}
 
-const isTransient = (error: unknown): boolean =>
-  error instanceof HttpClientError.RequestError ||
-  (error instanceof HttpClientError.ResponseError && (error.response.status >= 500 || error.response.status === 429))
+const isTransient = (error: unknown): boolean => {
+  if (!HttpClientError.isHttpClientError(error)) return false
+  const { response } = error
+  return response === undefined || response.status >= 500 || response.status === 429
+}
 
 const isKnown = (name: string): name is RunEvent["event"] => Object.hasOwn(runEvents, name)
 
@@ -53,8 +57,8 @@ interface Received {
 /** Other events are ignored: a later version may send more. */
 const decode = ({ data, event, id }: Sse.Event): ReadonlyArray<Received> => {
   if (!isKnown(event)) return []
-  const decoded = Schema.decodeUnknownEither(Schema.parseJson(runEvents[event] as Schema.Schema<any>))(data)
-  return Either.isRight(decoded) ? [{ id, event: { event, data: decoded.right } as RunEvent }] : []
+  const decoded = Schema.decodeUnknownResult(Schema.fromJsonString(runEvents[event] as Schema.Codec<unknown>))(data)
+  return Result.isSuccess(decoded) ? [{ id, event: { event, data: decoded.success } as RunEvent }] : []
 }
 
 const eventsOf = (response: HttpClientResponse.HttpClientResponse): Stream.Stream<Received, Lost> =>
@@ -65,11 +69,11 @@ const eventsOf = (response: HttpClientResponse.HttpClientResponse): Stream.Strea
     })
     return response.stream.pipe(
       Stream.mapError(() => new Lost()),
-      Stream.timeoutFail(() => new Lost(), silence),
-      Stream.decodeText(),
-      Stream.mapConcat((text) => {
+      Stream.timeoutOrElse({ duration: silence, orElse: () => Stream.fail(new Lost()) }),
+      Stream.decodeText,
+      Stream.flatMap((text) => {
         parser.feed(text)
-        return received.splice(0)
+        return Stream.fromIterable(received.splice(0))
       })
     )
   })
@@ -80,7 +84,7 @@ const isEnd = (event: RunEvent): event is Ended => (finalStatuses as ReadonlyArr
 
 /** Requests the events; a refusal is a `Failure`. */
 export const open = ({ events, notFound, url }: Source, run_id: string) =>
-  Effect.catchAll(connect(events(run_id)), (error) => Effect.flatMap(fromClient(url, notFound)(error), Effect.fail))
+  Effect.catch(connect(events(run_id)), (error) => Effect.flatMap(fromClient(url, notFound)(error), Effect.fail))
 
 const connect = (request: HttpClientRequest.HttpClientRequest) =>
   Effect.flatMap(HttpClient.HttpClient, (client) => HttpClient.filterStatusOk(client).execute(acceptEvents(request)))
@@ -119,8 +123,8 @@ export const untilEnd = Effect.fn("Cli.untilEnd")(function* (
     const request = source.events(run_id)
     return connect(lastId === undefined ? request : HttpClientRequest.setHeader(request, "last-event-id", lastId))
   }).pipe(
-    Effect.retry({ while: isTransient, schedule: Schedule.upTo(Schedule.spaced(interval), patience) }),
-    Effect.catchAll((error) =>
+    Effect.retry({ while: isTransient, schedule: Schedule.upTo(Schedule.spaced(interval), { duration: patience }) }),
+    Effect.catch((error) =>
       isTransient(error)
         ? Effect.fail(givenUp(run_id))
         : Effect.flatMap(fromClient(source.url, source.notFound)(error), Effect.fail)
@@ -144,3 +148,32 @@ export const follow = (source: Source, run_id: string, first: HttpClientResponse
       ? sayHowToReply({ run_id, asks: data.asks })
       : failUnlessSuccess(event === "cancelled" ? { run_id, status: event } : data)
   )
+
+export const watch = remote(
+  "watch",
+  {
+    about: "Follow a run until it ends",
+    details:
+      "Prints the text as the agent writes it, and what it does on standard error. Reconnects by itself. The exit code is the same as that of trigger --wait. With --json, prints one line for each event.",
+    examples: ["webhook-trigger run watch last", "webhook-trigger run watch 01890a5d-ac96-774b-bcce-b302099a8057"]
+  },
+  {
+    id: Argument.String("run-id").pipe(
+      Argument.withDescription("The run's ID, the beginning or end of one, or `last` for the newest run")
+    )
+  },
+  ({ id }, connection) => {
+    const { adminKey, json, url } = connection
+    const source: Source = {
+      ...{ url, json, notFound: noRun(id) },
+      events: (run_id) => {
+        const request = HttpClientRequest.get(`${url}/api/runs/${encodeURIComponent(run_id)}/events`)
+        return Option.isSome(adminKey) ? HttpClientRequest.bearerToken(request, adminKey.value) : request
+      }
+    }
+    return Effect.gen(function* () {
+      const run_id = yield* findRun(connection, id)
+      yield* follow(source, run_id, yield* open(source, run_id))
+    })
+  }
+)

@@ -1,23 +1,10 @@
-import { Options } from "@effect/cli"
-import { Effect } from "effect"
+/** How a run ended that a command waited for. */
+import { Effect, Option } from "effect"
 import { hasProperty } from "effect/Predicate"
-import type { QueueCancelled } from "../../api/run/Runs.ts"
 import type { Outcome } from "../../domain/run/Run.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
 import { exitCodes, Failure } from "../Failure.ts"
-import { plural } from "../Output.ts"
-
-export const wait = Options.boolean("wait").pipe(Options.withDescription("Wait for the answer and print it"))
-
-type Counts = typeof QueueCancelled.Type
-
-/** As in `3 runs and 1 retry`. */
-export const queuedText = ({ cancelled, retries }: Counts): string =>
-  plural(cancelled, "run") + (retries === 0 ? "" : ` and ${plural(retries, "retry", "retries")}`)
-
-/** The result of `cancel-queued`. */
-export const cancelledText = (counts: Counts): string =>
-  counts.cancelled + counts.retries === 0 ? "Nothing was queued." : `Cancelled ${queuedText(counts)}.`
+import { printable, printError, quoted } from "../Output.ts"
 
 /** The response to a synchronous caller whose run did not succeed. */
 type Unsuccessful = Exclude<Outcome, { readonly status: "success" }> & { readonly run_id: string }
@@ -53,6 +40,10 @@ const failureOf = (run: Unsuccessful): Failure => {
   }
 }
 
+/** The failure that a response means, if it is a run's unsuccessful outcome. */
+export const outcomeOf = (body: Option.Option<unknown>): Failure | undefined =>
+  Option.isSome(body) && isUnsuccessful(body.value) ? failureOf(body.value) : undefined
+
 /** Turns a run's unsuccessful outcome into a failure of the command. Other errors are passed on. */
 export const failUnsuccessful = <E>(error: E): Effect.Effect<never, Failure | Exclude<E, Unsuccessful>> =>
   Effect.fail(isUnsuccessful(error) ? failureOf(error) : (error as Exclude<E, Unsuccessful>))
@@ -60,3 +51,16 @@ export const failUnsuccessful = <E>(error: E): Effect.Effect<never, Failure | Ex
 /** Fails like `trigger --wait` if the run has ended without success. */
 export const failUnlessSuccess = (run: unknown): Effect.Effect<void, Failure> =>
   isUnsuccessful(run) ? Effect.fail(new Failure({ ...failureOf(run), body: undefined })) : Effect.void
+
+interface Answered {
+  readonly run_id: string
+  readonly asks?: ReadonlyArray<string> | undefined
+}
+
+/** How to reply, when an agent's answer is a question: for people, on standard error, a command for each suggested reply. */
+export const sayHowToReply = ({ asks, run_id }: Answered): Effect.Effect<void> => {
+  if (asks === undefined) return Effect.void
+  const replies = asks.length === 0 ? ["…"] : [...new Set(asks)]
+  const lines = replies.map((reply) => `  webhook-trigger run reply ${run_id} ${quoted(printable(reply))}`)
+  return printError(["The agent asks a question. Reply with:", ...lines].join("\n"))
+}

@@ -31,16 +31,16 @@ const makeText = (): RunScreen => {
 
   /** On a terminal, a line about the run must not continue a line of its text. */
   const note = (text: string) =>
-    Effect.zipRight(process.stdout.isTTY && process.stderr.isTTY ? endLine : Effect.void, printError(printable(text)))
+    Effect.andThen(process.stdout.isTTY && process.stderr.isTTY ? endLine : Effect.void, printError(printable(text)))
 
   const restart = endLine.pipe(
-    Effect.zipRight(
+    Effect.andThen(
       Effect.sync(() => {
         shown = ""
         isWhole = true
       })
     ),
-    Effect.zipRight(note("The text so far is void; it begins again."))
+    Effect.andThen(note("The text so far is void; it begins again."))
   )
   const progress = ({ activity, restart: isRestart, text }: RunProgress) =>
     Effect.all(
@@ -56,7 +56,7 @@ const makeText = (): RunScreen => {
   const answer = (response: string) => {
     if (shown.trimEnd().endsWith(response.trim())) return endLine
     const rest = isWhole && response.startsWith(shown) ? add(response.slice(shown.length)) : undefined
-    return Effect.zipRight(rest ?? Effect.zipRight(endLine, add(`\n${response}`)), endLine)
+    return Effect.andThen(rest ?? Effect.andThen(endLine, add(`\n${response}`)), endLine)
   }
 
   return {

@@ -1,26 +1,25 @@
-import { Args, Command, Options } from "@effect/cli"
-import { HttpClient, type HttpClientError, HttpClientRequest, HttpClientResponse } from "@effect/platform"
-import { Config, Effect, Option, type ParseResult, Redacted, Schema } from "effect"
+import { Config, Effect, Option, Redacted, Result, Schema } from "effect"
+import { Argument, Flag } from "effect/cli"
+import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { hasProperty } from "effect/Predicate"
-import { Accepted, Cancelled, Failed, Ignored, Answered as Success, TimedOut } from "../../api/run/RunAnswers.ts"
+import { Accepted, Cancelled, Ignored, Answered as Success } from "../../api/run/RunAnswers.ts"
 import type { RunEvent } from "../../api/run/RunEvents.ts"
 import { triggerPath, triggerUrl } from "../../api/run/TriggerUrl.ts"
 import * as Json from "../../domain/Json.ts"
-import { type Connection, parseUrl, publicOptions, show } from "../Connection.ts"
-import { Failure, fromClient, usage } from "../Failure.ts"
-import { about } from "../Help.ts"
+import { jsonOf, parseUrl } from "../Call.ts"
+import { open } from "../Command.ts"
+import { Failure, fromClient, fromResponse, unexpected, usage } from "../Failure.ts"
 import { acceptedText, answerText, plural, print, printError, printJson } from "../Output.ts"
 import * as Follow from "./Follow.ts"
-import { failUnsuccessful, wait } from "./Outcome.ts"
-import { sayHowToReply } from "./Question.ts"
-import { inputOf, inputOptions, needsPayload, needsVariables, type TriggerInput } from "./TriggerInput.ts"
+import { failUnsuccessful, outcomeOf, sayHowToReply } from "./Outcome.ts"
+import { inputFlags, inputOf, needsPayload, needsVariables, type TriggerInput } from "./TriggerInput.ts"
 
-const target = Args.redacted({ name: "token-or-url" }).pipe(
-  Args.withDescription(
+const target = Argument.Redacted("token-or-url").pipe(
+  Argument.withDescription(
     "The trigger URL or only the token; prefer WEBHOOK_TOKEN, which is not visible in process lists"
   ),
-  // A missing token is reported like a malformed one.
-  Args.withFallbackConfig(Config.redacted(Config.withDefault(Config.string("WEBHOOK_TOKEN"), "")))
+  Argument.withFallbackConfig(Config.Redacted("WEBHOOK_TOKEN")),
+  Argument.optional
 )
 
 const path = `${triggerPath}/`
@@ -51,54 +50,34 @@ const requestTo = (address: string, input: TriggerInput, waits: boolean, callbac
           headers: { "content-type": "application/json" },
           search: ""
         }
-  const parameters = new URLSearchParams(search)
-  if (waits) parameters.append("wait", "true")
-  if (Option.isSome(callback)) parameters.append("callback_url", callback.value)
-  return HttpClientRequest.post(address, { urlParams: parameters }).pipe(
+  const urlParams = new URLSearchParams(search)
+  if (waits) urlParams.append("wait", "true")
+  if (Option.isSome(callback)) urlParams.append("callback_url", callback.value)
+  return HttpClientRequest.post(address, { urlParams }).pipe(
     HttpClientRequest.bodyUint8Array(body, headers["content-type"]),
     HttpClientRequest.setHeaders(headers)
   )
 }
 
-const Answer = Schema.Union(Accepted, Success, Ignored, Cancelled)
+export const Answer = Schema.Union([Accepted, Success, Ignored, Cancelled])
 
 /** What became of a request to start a run. */
-export const showAnswer = (connection: Connection, answer: typeof Answer.Type) =>
-  show(connection, Answer, answer, (answer) => {
-    if (answer.status === "ignored")
+export const textOfAnswer = (answer: typeof Answer.Type): string => {
+  switch (answer.status) {
+    case "ignored":
       return `Ignored: no run was started. ${answer.reason ?? "The request is a ping or does not pass the filter (accept_if)."}`
-    if (answer.status === "cancelled")
+    case "cancelled":
       return `Cancelled ${plural(answer.run_ids.length, "run")}: the request passes the filter cancel_if.${answer.run_ids.map((id) => `\n${id}`).join("")}`
-    return answer.status === "accepted" ? acceptedText(answer.run_id) : answerText(answer.response)
-  }).pipe(Effect.zipLeft(answer.status === "success" && !connection.json ? sayHowToReply(answer) : Effect.void))
-const Unsuccessful = Schema.Union(TimedOut, Failed)
-
-/** Whether the response is plain text, such as the reply to a chat command. */
-const isText = ({ headers }: HttpClientResponse.HttpClientResponse) => headers["content-type"]?.startsWith("text/plain")
-
-type Answered = Effect.Effect<
-  typeof Answer.Type | string,
-  Failure | ParseResult.ParseError | HttpClientError.ResponseError
->
-
-const answerOf = (response: HttpClientResponse.HttpClientResponse): Answered => {
-  // A proxy may send these statuses too, with another body.
-  const outcome = [408, 502].includes(response.status)
-    ? Effect.option(HttpClientResponse.schemaBodyJson(Unsuccessful)(response))
-    : Effect.succeedNone
-  return Effect.flatMap(
-    outcome,
-    Option.match({
-      onSome: (run): Answered => failUnsuccessful(run),
-      onNone: (): Answered =>
-        Effect.flatMap(
-          HttpClientResponse.filterStatusOk(response),
-          (response): Answered =>
-            isText(response) ? response.text : HttpClientResponse.schemaBodyJson(Answer)(response)
-        )
-    })
-  )
+    case "accepted":
+      return acceptedText(answer.run_id)
+    case "success":
+      return answerText(answer.response)
+  }
 }
+
+/** The JSON of a response, or its text, such as the reply to a chat command. */
+const bodyOf = (response: HttpClientResponse.HttpClientResponse) =>
+  response.headers["content-type"]?.startsWith("text/plain") ? response.text : jsonOf(response)
 
 /** The command knows only the token, so it learns from an error which kind of input the webhook accepts. */
 const withHint = (failure: Failure, input: TriggerInput): Failure => {
@@ -116,28 +95,9 @@ const withHint = (failure: Failure, input: TriggerInput): Failure => {
 
 const noWebhook = (url: string) => `No webhook at ${url} has this token, or it is switched off`
 
-/** Sends the request and handles its response; errors of the client become failures. */
-const send = <A, E, R>(
-  url: string,
-  request: HttpClientRequest.HttpClientRequest,
-  input: TriggerInput,
-  handle: (response: HttpClientResponse.HttpClientResponse) => Effect.Effect<A, E, R>
-) =>
-  Effect.flatMap(HttpClient.HttpClient, (client) => Effect.flatMap(client.execute(request), handle)).pipe(
-    Effect.catchAll((error) =>
-      Effect.flatMap(fromClient(url, noWebhook(url))(error), (failure) => Effect.fail(withHint(failure, input)))
-    )
-  )
-
 /** The run whose events a response has: the last part of `Location`. */
 const runOf = ({ headers }: HttpClientResponse.HttpClientResponse): string =>
   /[^/?#]*(?=$|[?#])/.exec(headers.location ?? "")?.[0] ?? ""
-
-const sourceOf = ({ json, url }: Connection, token: string): Follow.Source => ({
-  ...{ url, json },
-  notFound: noWebhook(url),
-  events: (run_id) => HttpClientRequest.get(`${triggerUrl(url, token)}/runs/${run_id}/events`)
-})
 
 /** Only for people: the answer may take minutes. */
 const sayWaiting = ({ data, event }: RunEvent): Effect.Effect<void> =>
@@ -145,69 +105,83 @@ const sayWaiting = ({ data, event }: RunEvent): Effect.Effect<void> =>
     ? printError(`Waiting for the run ${data.run_id}. Ctrl-C leaves it running.`)
     : Effect.void
 
-/** Waits for the answer. Events say at once which run it is, for those who stop waiting. */
-const waitOr = (connection: Connection, token: string) => (response: HttpClientResponse.HttpClientResponse) =>
-  Follow.isEventStream(response)
-    ? Effect.flatMap(
-        Follow.untilEnd(sourceOf(connection, token), runOf(response), response, sayWaiting),
-        (end): Answered => {
-          if (end.event === "success") return Effect.succeed(end.data)
-          return end.event === "cancelled"
-            ? Effect.flatMap(fromClient(connection.url, undefined)(end.data), Effect.fail)
-            : failUnsuccessful(end.data)
-        }
-      )
-    : answerOf(response)
+/** The end of a run that was waited for. Events say at once which run it is, for those who stop waiting. */
+const waited = Effect.fnUntraced(function* (source: Follow.Source, response: HttpClientResponse.HttpClientResponse) {
+  const end = yield* Follow.untilEnd(source, runOf(response), response, sayWaiting)
+  if (end.event === "success") return end.data as unknown
+  return yield* end.event === "cancelled"
+    ? Effect.flatMap(fromClient(source.url)(end.data), Effect.fail)
+    : failUnsuccessful(end.data)
+})
 
-/** Follows the run. A request that starts no run gets an answer instead of events. */
-const followOr = (connection: Connection, token: string) => (response: HttpClientResponse.HttpClientResponse) => {
-  if (!Follow.isEventStream(response)) return Effect.asSome(answerOf(response))
-  return Effect.as(Follow.follow(sourceOf(connection, token), runOf(response), response), Option.none())
-}
-
-const stream = Options.boolean("stream").pipe(
-  Options.withDescription("Wait for the answer and print it as the agent writes it")
+const stream = Flag.Boolean("stream").pipe(
+  Flag.withoutNegation,
+  Flag.withDescription("Wait for the answer and print it as the agent writes it"),
+  Flag.withDefault(false)
 )
-
-const callback = Options.text("callback-url").pipe(
-  Options.withPseudoName("url"),
-  Options.withDescription(
+export const wait = Flag.Boolean("wait").pipe(
+  Flag.withoutNegation,
+  Flag.withDescription("Wait for the answer and print it"),
+  Flag.withDefault(false)
+)
+const callback = Flag.String("callback-url").pipe(
+  Flag.withMetavar("url"),
+  Flag.withDescription(
     "URL that receives a signed event when the run ends; the webhook needs a callback destination that allows it"
   ),
-  Options.optional
+  Flag.optional
 )
 
-export const trigger = Command.make(
+export const trigger = open(
   "trigger",
-  { target, input: inputOptions, wait, stream, callback, ...publicOptions },
-  (options) =>
+  {
+    about: "Trigger a webhook by its URL or token, without an admin key",
+    details: "A webhook with input payload receives --payload unchanged, with --header and --query.",
+    examples: [
+      "webhook-trigger trigger https://hooks.example.com/webhook/trigger/whk_… --var branch=main --wait",
+      'WEBHOOK_TOKEN=whk_… webhook-trigger trigger --var branch=main --json-var \'labels=["a","b"]\'',
+      "webhook-trigger trigger whk_… --payload @push.json --header 'X-GitHub-Event: push'"
+    ]
+  },
+  { target, input: inputFlags, wait, stream, callback },
+  (options, { json, url: usual }) =>
     Effect.gen(function* () {
-      const { url, token, waits } = yield* locate(Redacted.value(options.target).trim(), options.url)
+      // A missing token is reported like a malformed one.
+      const given = Option.match(options.target, { onNone: () => "", onSome: Redacted.value })
+      const { url, token, waits } = yield* locate(given.trim(), usual)
       const input = yield* inputOf(options.input)
-      const isWaiting = options.wait || waits
-      const request = requestTo(triggerUrl(url, token), input, isWaiting || options.stream, options.callback)
-      const connection = { url, json: options.json }
-      const answered = yield* options.stream
-        ? send(url, Follow.acceptEvents(request), input, followOr(connection, token))
-        : Effect.asSome(
-            isWaiting
-              ? send(url, Follow.acceptEvents(request), input, waitOr(connection, token))
-              : send(url, request, input, answerOf)
-          )
+      const isFollowed = options.stream || options.wait || waits
+      const request = requestTo(triggerUrl(url, token), input, isFollowed, options.callback)
+      const source: Follow.Source = {
+        ...{ url, json, notFound: noWebhook(url) },
+        events: (run_id) => HttpClientRequest.get(`${triggerUrl(url, token)}/runs/${run_id}/events`)
+      }
+      const answered = yield* Effect.gen(function* () {
+        const client = yield* HttpClient.HttpClient
+        const response = yield* client.execute(isFollowed ? Follow.acceptEvents(request) : request)
+        // A request that starts no run gets an answer instead of events.
+        if (Follow.isEventStream(response)) {
+          return yield* options.stream
+            ? Effect.as(Follow.follow(source, runOf(response), response), Option.none())
+            : Effect.asSome(waited(source, response))
+        }
+        if (response.status < 400) return yield* Effect.asSome(bodyOf(response))
+        // A proxy may send these statuses too, with another body.
+        const outcome = [408, 502].includes(response.status)
+          ? outcomeOf(yield* Effect.option(response.json))
+          : undefined
+        return yield* outcome ?? Effect.flatMap(fromResponse(url, response, noWebhook(url)), Effect.fail)
+      }).pipe(
+        Effect.catch((error) => Effect.flatMap(fromClient(url, noWebhook(url))(error), Effect.fail)),
+        Effect.mapError((failure) => withHint(failure, input))
+      )
       if (Option.isNone(answered)) return
-      const answer = answered.value
-      if (typeof answer === "string") return yield* options.json ? printJson(answer) : print(answerText(answer))
-      yield* showAnswer(options, answer)
+      const body = answered.value
+      if (typeof body === "string") return yield* json ? printJson(body) : print(answerText(body))
+      const answer = Schema.decodeUnknownResult(Answer)(body)
+      if (Result.isFailure(answer)) return yield* unexpected(url)
+      if (json) return yield* printJson(body)
+      yield* print(textOfAnswer(answer.success))
+      if (answer.success.status === "success") yield* sayHowToReply(answer.success)
     })
-).pipe(
-  Command.withDescription(
-    about("Trigger a webhook by its URL or token, without an admin key", {
-      details: "A webhook with input payload receives --payload unchanged, with --header and --query.",
-      examples: [
-        "webhook-trigger trigger https://hooks.example.com/webhook/trigger/whk_… --var branch=main --wait",
-        'WEBHOOK_TOKEN=whk_… webhook-trigger trigger --var branch=main --json-var \'labels=["a","b"]\'',
-        "webhook-trigger trigger whk_… --payload @push.json --header 'X-GitHub-Event: push'"
-      ]
-    })
-  )
 )

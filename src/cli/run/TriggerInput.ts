@@ -1,50 +1,26 @@
 /** The input for a webhook's template: variables or a whole request. */
-import { Options } from "@effect/cli"
-import type { FileSystem } from "@effect/platform"
-import { Effect, Either, Option } from "effect"
+import { Effect, type FileSystem, Result } from "effect"
+import type { SampleBody } from "../../api/run/RunAnswers.ts"
 import { type IncomingRequest, valuesOf } from "../../domain/request/IncomingRequest.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
-import { type Failure, usage } from "../Failure.ts"
-import { fileOf, readBytes } from "../Files.ts"
-import { type GivenVariables, split, variableOptions, variablesOf } from "./Variables.ts"
+import { type Failure, usage, wrongUsage } from "../Failure.ts"
+import { readBytes } from "../Files.ts"
+import { type Given, paramsOf, type Rule } from "../Input.ts"
+import { split, variables } from "../Rules.ts"
 
 const encoder = new TextEncoder()
 
 /** The exact bytes, because they may be signed. */
 const bytesOf = (given: string) => {
   const path = given === "-" ? given : given.startsWith("@") ? given.slice(1) : undefined
-  return path === undefined ? Effect.succeed(encoder.encode(given)) : readBytes(path)
-}
-
-export const inputOptions = {
-  ...variableOptions,
-  payload: Options.text("payload").pipe(
-    Options.withPseudoName("json|@file|-"),
-    Options.withDescription("The request's body, for a webhook with input payload: JSON, a file, or standard input"),
-    Options.mapEffect(fileOf("payload", bytesOf)),
-    Options.optional
-  ),
-  headers: Options.text("header").pipe(
-    Options.withPseudoName("name:value"),
-    Options.withDescription("With --payload: a header of the request"),
-    Options.repeated
-  ),
-  query: Options.text("query").pipe(
-    Options.withPseudoName("name=value"),
-    Options.withDescription("With --payload: a query parameter of the URL"),
-    Options.repeated
-  )
-}
-
-interface Given extends GivenVariables {
-  readonly payload: Option.Option<Uint8Array>
-  readonly headers: ReadonlyArray<string>
-  readonly query: ReadonlyArray<string>
+  return path === undefined
+    ? Effect.succeed(encoder.encode(given))
+    : Effect.mapError(readBytes(path), (detail) => `--payload: ${detail}`)
 }
 
 /** A request whose headers are all text. */
-export interface GivenRequest extends IncomingRequest {
+interface GivenRequest extends IncomingRequest {
   readonly headers: { readonly [name: string]: string }
 }
 
@@ -55,65 +31,94 @@ export type TriggerInput =
 /** RFC 9110, 5.1 and 5.5. */
 const header = /^([\w!#$%&'*+.^`|~-]+):[ \t]*([\t\x20-\x7e\x80-\uffff]*)$/
 
-const headersOf = Effect.fn("Cli.headersOf")(function* (
-  given: ReadonlyArray<string>
-): Effect.fn.Return<GivenRequest["headers"], Failure> {
+const headersOf = (given: ReadonlyArray<string>): Result.Result<GivenRequest["headers"], string> => {
   const headers = new Map<string, string>()
   for (const line of given) {
     const [, name, value] = header.exec(line) ?? []
     if (name === undefined || value === undefined) {
-      return yield* usage(`--header takes name:value, not ${JSON.stringify(line)}`)
+      return Result.fail(`--header takes name:value, not ${JSON.stringify(line)}`)
     }
-    if (headers.has(name.toLowerCase())) return yield* usage(`the header ${name} is given twice`)
+    if (headers.has(name.toLowerCase())) return Result.fail(`the header ${name} is given twice`)
     headers.set(name.toLowerCase(), value.trimEnd())
   }
-  return Object.fromEntries(headers)
-})
+  return Result.succeed(Object.fromEntries(headers))
+}
 
-const searchOf = Effect.fn("Cli.searchOf")(function* (given: ReadonlyArray<string>): Effect.fn.Return<string, Failure> {
-  const parameters = new URLSearchParams()
-  for (const pair of given) {
-    const [name, value] = yield* split("--query", pair)
-    if (name === "wait") return yield* usage("`wait` is reserved; use --wait instead")
-    parameters.append(name, value)
-  }
-  return parameters.size === 0 ? "" : `?${parameters}`
-})
+const searchOf = (given: ReadonlyArray<string>): Result.Result<string, string> =>
+  Result.map(Result.all(given.map((pair) => split("--query", pair))), (pairs) =>
+    pairs.length === 0 ? "" : `?${new URLSearchParams(pairs.map((pair): [string, string] => [...pair]))}`
+  )
 
 /** Parses the request like the server. */
 const readOf = (request: GivenRequest) =>
-  Either.mapLeft(valuesOf(request), ({ detail }) =>
-    usage(`--payload: ${detail} Without JSON, add a header such as --header 'content-type: text/plain'`)
+  Result.mapError(
+    valuesOf(request),
+    ({ detail }) => `--payload: ${detail} Without JSON, add a header such as --header 'content-type: text/plain'`
   )
 
-export const inputOf = Effect.fn("Cli.inputOf")(function* (
-  given: Given
-): Effect.fn.Return<TriggerInput, Failure, FileSystem.FileSystem> {
-  const variables = yield* variablesOf(given)
-  if (Option.isNone(given.payload)) {
-    if (given.headers.length + given.query.length > 0) return yield* usage("--header and --query require --payload")
-    return { _tag: "Variables", variables }
-  }
-  if (Object.keys(variables).length > 0) return yield* usage("use either --payload or --var and --json-var, not both")
-  const body = given.payload.value
-  const named = yield* headersOf(given.headers)
-  const headers =
-    body.length === 0 || "content-type" in named ? named : { "content-type": "application/json", ...named }
-  const request = { body, headers, search: yield* searchOf(given.query) }
-  yield* readOf(request)
-  return { _tag: "Request", request }
-})
+const rule = {
+  flags: {
+    ...variables.flags,
+    payload: {
+      value: "json|@file|-",
+      about: "The request's body, for a webhook with input payload: JSON, a file, or standard input"
+    },
+    header: { value: "name:value", about: "With --payload: a header of the request", repeats: true },
+    query: { value: "name=value", about: "With --payload: a query parameter of the URL", repeats: true }
+  },
+  read: Effect.fnUntraced(function* (given: Given) {
+    const found = yield* variables.read(given)
+    const [headerLines, queries] = [given("header"), given("query")]
+    const [payload] = given("payload")
+    if (payload === undefined) {
+      if (headerLines.length + queries.length > 0) return yield* Effect.fail("--header and --query require --payload")
+      return { _tag: "Variables", variables: found ?? {} } satisfies TriggerInput
+    }
+    if (found !== undefined) return yield* Effect.fail("use either --payload or --var and --json-var, not both")
+    const body = yield* bytesOf(payload)
+    const named = yield* Effect.fromResult(headersOf(headerLines))
+    const headers =
+      body.length === 0 || "content-type" in named ? named : { "content-type": "application/json", ...named }
+    const search = yield* Effect.fromResult(searchOf(queries))
+    if (new URLSearchParams(search).has("wait")) return yield* Effect.fail("`wait` is reserved; use --wait instead")
+    const request = { body, headers, search }
+    yield* Effect.fromResult(readOf(request))
+    return { _tag: "Request", request } satisfies TriggerInput
+  })
+} satisfies Rule
+
+/** The flags for it. */
+export const inputFlags = paramsOf(rule)
+
+export const inputOf = (
+  words: Readonly<Record<string, unknown>>
+): Effect.Effect<TriggerInput, Failure, FileSystem.FileSystem> =>
+  Effect.mapError(
+    rule.read((name) => words[name] as ReadonlyArray<string>),
+    (fault) => wrongUsage([fault])
+  )
+
+/** Nothing was given. */
+export const isEmpty = (input: TriggerInput): boolean =>
+  input._tag === "Variables" && Object.keys(input.variables).length === 0
 
 export const needsPayload = "it accepts whole requests (input payload); use --payload instead of variables"
 export const needsVariables = "it accepts variables (input variables); use --var or --json-var instead of --payload"
 
+export type Sample = typeof SampleBody.Type
+
 /** The input as the management API takes it. */
-export const sampleOf = (given: TriggerInput) =>
-  given._tag === "Request" ? readOf(given.request) : Either.right({ variables: given.variables })
+export const sampleOf = (given: TriggerInput): Result.Result<Sample, Failure> =>
+  given._tag === "Request"
+    ? Result.mapError(readOf(given.request), usage)
+    : Result.succeed({ variables: given.variables })
 
 /** The same, if this webhook takes that kind of input. */
-export const sampleFor = ({ input, name }: Pick<Webhook, "input" | "name">, given: TriggerInput) => {
-  const mismatch = (why: string) => usage(`the webhook ${JSON.stringify(name)} cannot use this input: ${why}`)
+export const sampleFor = (
+  { input, name }: Pick<Webhook, "input" | "name">,
+  given: TriggerInput
+): Result.Result<Sample, Failure> => {
   if ((given._tag === "Request") === (input === "payload")) return sampleOf(given)
-  return Either.left(mismatch(given._tag === "Request" ? needsVariables : needsPayload))
+  const why = given._tag === "Request" ? needsVariables : needsPayload
+  return Result.fail(usage(`the webhook ${JSON.stringify(name)} cannot use this input: ${why}`))
 }

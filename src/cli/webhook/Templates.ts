@@ -1,122 +1,81 @@
 /** The versions of a webhook's template. */
-import { Args, Command, Options } from "@effect/cli"
-import { Effect, Option, Schema } from "effect"
-import { TemplateVersionList } from "../../api/webhook/TemplateVersions.ts"
+import { Effect, Option } from "effect"
+import { Argument, Flag } from "effect/cli"
 import { changesBesideText } from "../../domain/prompt/TemplateChanges.ts"
-import type { TemplateVersion } from "../../domain/prompt/TemplateVersion.ts"
-import { Webhook } from "../../domain/webhook/Webhook.ts"
-import { adminOptions, show } from "../Connection.ts"
+import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
+import { actorOf } from "../Access.ts"
+import { type Connection, send } from "../Call.ts"
+import { derived, remote } from "../Command.ts"
 import { hunkTexts } from "../DiffText.ts"
-import { exitCodes, Failure } from "../Failure.ts"
-import { about } from "../Help.ts"
-import { ago, print, printable, printJson, table, time } from "../Output.ts"
-import { validated, wholeNumber } from "../Validated.ts"
-import { callOnWebhook, webhook } from "./WebhookRef.ts"
+import { refused } from "../Failure.ts"
+import { listText, print, printable, printJson, time } from "../Output.ts"
+import { findWebhook } from "../References.ts"
+import { noVersion } from "../Rules.ts"
 
-const isNotFound = Schema.is(Schema.Struct({ status: Schema.Literal(404) }))
-
-/** The webhook exists, so a 404 is about the version. */
-const orNoVersion =
-  (version: number) =>
-  <A, E, R>(request: Effect.Effect<A, E, R>) =>
-    Effect.catchIf(request, isNotFound, () => {
-      const title = `The webhook has no version ${version}, or its template is no longer stored`
-      return new Failure({ exit: exitCodes.refused, title, detail: "see webhook-trigger webhook versions" })
-    })
-
-const versionNumber = wholeNumber(1, 999_999_999)
-
-const versions = Command.make("versions", { webhook, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const found = yield* callOnWebhook(options, (client, { id }) => client.webhooks.templates({ path: { id } }))
-    yield* show(options, TemplateVersionList, found, ({ data }) =>
-      table(
-        ["VERSION", "SET", "LANGUAGE", "INPUT", "BY", "FROM", "SESSION"],
-        data.map((one) => [
-          ...[one.version, ago(one.at), one.template_language, one.input],
-          ...[
-            [one.actor, one.key_name ?? one.person_name].filter(Boolean).join(" "),
-            one.client_address,
-            one.session_id
-          ]
-        ])
-      )
-    )
-  })
-).pipe(Command.withDescription("List the versions of a webhook's template, with author and time"))
-
-const versionOption = (name: string, description: string) =>
-  Options.text(name).pipe(
-    Options.withPseudoName("version"),
-    Options.withDescription(description),
-    Options.mapTryCatch(...validated(`--${name}`, versionNumber)),
-    Options.optional
+const versions = derived("versions", "webhooks.templates", {
+  text: listText<TemplateVersionSummary>(
+    {
+      ...{ VERSION: "version", SET: "at", LANGUAGE: "template_language", INPUT: "input", BY: actorOf },
+      ...{ FROM: "client_address", SESSION: "session_id" }
+    },
+    "No versions."
   )
-const from = versionOption("from", "The version to compare with; default: the previous one")
-const to = versionOption("to", "The version to compare; default: the current one")
+})
+
+const versionFlag = (name: string, about: string) =>
+  Flag.Int(name).pipe(
+    Flag.withMetavar("version"),
+    Flag.withDescription(about),
+    Flag.filter(
+      (version) => version > 0,
+      () => "a whole number from 1"
+    ),
+    Flag.optional
+  )
 
 /** A unified diff without the file header. */
-const diffText = (beforeVersion: TemplateVersion, afterVersion: TemplateVersion): string => {
-  const [before, after] = [beforeVersion.prompt_template, afterVersion.prompt_template]
-  const beside = changesBesideText(beforeVersion, afterVersion).map(
-    ({ from, label, to }) => `${label}: ${from} → ${to}`
-  )
-  const hunks = hunkTexts(before, after)
-  return [...beside, ...(hunks.length === 0 ? ["The text of the template is the same."] : hunks)].join("\n")
+const diffText = (before: TemplateVersion, after: TemplateVersion): string => {
+  const beside = changesBesideText(before, after).map(({ from, label, to }) => `${label}: ${from} → ${to}`)
+  const hunks = hunkTexts(before.prompt_template, after.prompt_template)
+  return [
+    `Version ${before.version} (${time(before.at)}) and version ${after.version} (${time(after.at)})`,
+    ...beside,
+    ...(hunks.length === 0 ? ["The text of the template is the same."] : hunks)
+  ].join("\n")
 }
 
-const diff = Command.make("diff", { webhook, from, to, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const [before, after] = yield* callOnWebhook(options, (client, { id }) =>
-      Effect.gen(function* () {
-        const { data } = yield* client.webhooks.templates({ path: { id } })
-        const last = Option.getOrElse(options.to, () => data[0]!.version)
-        const set = data.find(({ version }) => version <= last)?.version ?? last
-        const earlier = data.find(({ version }) => version < set)?.version
-        const first = Option.getOrElse(options.from, () => earlier)
-        if (first === undefined) {
-          const title = "There is no version before it to compare with"
-          return yield* new Failure({ exit: exitCodes.refused, title })
-        }
-        const version = (version: number) =>
-          orNoVersion(version)(client.webhooks.template({ path: { id, version: String(version) } }))
-        return [yield* version(first), yield* version(last)] as const
-      })
-    )
-    if (options.json) return yield* printJson({ before, after })
-    yield* print(
-      `Version ${before.version} (${time(before.at)}) and version ${after.version} (${time(after.at)})\n${diffText(before, after)}`
-    )
+const diff = remote(
+  "diff",
+  {
+    about: "Show the changes between two versions of a webhook's template",
+    details: "With --json, prints both templates. To find a run's version, use run show.",
+    examples: ["webhook-trigger webhook diff review", "webhook-trigger webhook diff review --from 3 --to 7"]
+  },
+  {
+    webhook: Argument.String("webhook").pipe(Argument.withDescription("The webhook's id, or its name")),
+    from: versionFlag("from", "The version to compare with; default: the previous one"),
+    to: versionFlag("to", "The version to compare; default: the current one")
+  },
+  Effect.fnUntraced(function* ({ from, to, webhook }, connection) {
+    const { id } = yield* findWebhook(connection, webhook)
+    const { data } = yield* connection.call((client) => client.webhooks.templates({ params: { id } }))
+    const last = Option.getOrElse(to, () => data[0]!.version)
+    const set = data.find(({ version }) => version <= last)?.version ?? last
+    const earlier = data.find(({ version }) => version < set)?.version
+    const first = Option.getOrElse(from, () => earlier)
+    if (first === undefined) return yield* refused("There is no version before it to compare with")
+    const [before, after] = [yield* versionOf(connection, id, first), yield* versionOf(connection, id, last)]
+    if (connection.json) return yield* printJson({ before: before.json, after: after.json })
+    yield* print(diffText(before.answer, after.answer))
   })
-).pipe(
-  Command.withDescription(
-    about("Show the changes between two versions of a webhook's template", {
-      details: "With --json, prints both templates. To find a run's version, use run show.",
-      examples: ["webhook-trigger webhook diff review", "webhook-trigger webhook diff review --from 3 --to 7"]
-    })
-  )
 )
 
-const version = Args.text({ name: "version" }).pipe(
-  Args.withDescription("A version from webhook versions or run show"),
-  Args.mapTryCatch(...validated("<version>", versionNumber))
-)
+const versionOf = (connection: Connection, id: string, version: number) =>
+  send(connection, "webhooks.template", { params: { id, version: String(version) } }, noVersion(String(version)))
 
-const restore = Command.make("restore", { webhook, version, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const restored = yield* callOnWebhook(options, (client, { id }) =>
-      orNoVersion(options.version)(
-        client.webhooks.restoreTemplate({ path: { id, version: String(options.version) }, headers: {} })
-      )
-    )
-    yield* show(
-      options,
-      Webhook,
-      restored,
-      ({ name, version }) =>
-        `Webhook ${printable(name)} has the template of version ${options.version} again, as version ${version}.`
-    )
-  })
-).pipe(Command.withDescription("Restore the template of an earlier version"))
+const restore = derived("restore", "webhooks.restoreTemplate", {
+  text: ({ name, version }, { request }) =>
+    `Webhook ${printable(name)} has the template of version ${request.params.version} again, as version ${version}.`
+})
 
 export const templateCommands = [versions, diff, restore] as const

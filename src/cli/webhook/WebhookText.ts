@@ -10,7 +10,6 @@ import { serviceOf } from "../../recipes/Recipes.ts"
 import { exampleFor } from "../../recipes/SampleFor.ts"
 import { fields, printable, quantity, section, time, timeAndAge, yesNo } from "../Output.ts"
 import { ownCommand } from "../OwnCommand.ts"
-import { verificationFields } from "./VerificationOptions.ts"
 
 /** Undefined if the default does not depend on the server. */
 const defaultOn = (server: Server, name: WebhookSettingName): number | undefined => {
@@ -30,6 +29,17 @@ const settingsOf = (webhook: Webhook, server: Server) =>
       return [setting.label.toLowerCase(), value === undefined ? `${text} (default)` : text]
     })
   )
+
+const verificationFields = ({ verification, secret_hint, secret_set_at, verified_at, old_secret_hint }: Webhook) => {
+  if (verification === undefined) return { verification: "token only" }
+  const { preset, ...options } = verification
+  return {
+    verification: [preset, ...Object.entries(options).map(([name, value]) => `${name}=${value}`)].join(", "),
+    ...(secret_set_at && { secret: `${secret_hint}, set ${time(secret_set_at)}` }),
+    "first verified": verified_at ? timeAndAge(verified_at) : "no request yet",
+    ...(old_secret_hint && { "old secret": `${old_secret_hint}, still accepted` })
+  }
+}
 
 /** One line per warning. */
 const warningsIn = ({ warnings = [] }: Webhook) => warnings.map(({ detail }) => `\nWarning: ${printable(detail)}`)

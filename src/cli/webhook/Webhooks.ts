@@ -1,298 +1,181 @@
-import { Command, Options } from "@effect/cli"
-import { Effect, Option, Schema } from "effect"
-import type { Client } from "../../api/Client.ts"
-import { QueueCancelled } from "../../api/run/Runs.ts"
-import { maxOverlapSeconds } from "../../api/webhook/Overlap.ts"
-import { WebhookWithToken } from "../../api/webhook/Tokens.ts"
-import { Preview, WebhookList } from "../../api/webhook/Webhooks.ts"
-import { Webhook } from "../../domain/webhook/Webhook.ts"
-import type { Recipe } from "../../recipes/Recipe.ts"
-import { recipes } from "../../recipes/Recipes.ts"
-import type { Group } from "../Commands.ts"
-import { confirm, yes } from "../Confirm.ts"
-import { adminOptions, call, done, show } from "../Connection.ts"
-import { exitCodes, Failure, usage } from "../Failure.ts"
-import { about } from "../Help.ts"
-import { ago, printable, table, time, yesNo } from "../Output.ts"
-import { cancelledText, queuedText } from "../run/Outcome.ts"
-import { replayDescription, replayMatching, replayOptions, showReplayed } from "../run/Replays.ts"
-import { inputOf, inputOptions, sampleFor } from "../run/TriggerInput.ts"
-import { validated, wholeNumber } from "../Validated.ts"
-import { received, refused, sampleOfReceived } from "./ReceivedRequests.ts"
-import { listRecipes } from "./Recipes.ts"
-import { runWebhook } from "./RunWebhook.ts"
+import { Effect, Option, Record, Struct } from "effect"
+import { Flag } from "effect/cli"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
+import { type Recipe, randomSecret } from "../../recipes/Recipe.ts"
+import { isRecipeName, recipeNames, recipes, serviceOf } from "../../recipes/Recipes.ts"
+import { flags } from "../Call.ts"
+import { type At, derived, group, local } from "../Command.ts"
+import { wrongUsage } from "../Failure.ts"
+import { listText, print, printable, printJson, table, time } from "../Output.ts"
+import { webhookArgument } from "../Rules.ts"
+import { cancelledText, queuedText, replayMany } from "../run/Many.ts"
+import { preview, refused, runWebhook } from "./Requests.ts"
 import { templateCommands } from "./Templates.ts"
-import { byOption, draftOf, draftOptions, editOf, editOptions } from "./WebhookOptions.ts"
-import { callOnWebhook, webhook, withShared } from "./WebhookRef.ts"
 import { describeSetup, describeToken, describeWebhook } from "./WebhookText.ts"
 
-const list = Command.make("list", adminOptions, (options) =>
-  Effect.gen(function* () {
-    const webhooks = yield* call(options, (client) => client.webhooks.list())
-    yield* show(options, WebhookList, webhooks, ({ data }) =>
-      data.length === 0
-        ? "No webhooks yet. Create one: webhook-trigger webhook create --help"
-        : table(
-            ["ID", "NAME", "TEAM", "ENABLED", "LAST TRIGGERED", "TOKEN"],
-            data.map((one) => [
-              one.id,
-              one.name,
-              one.team,
-              one.enabled && one.paused_at !== undefined ? "paused" : yesNo(one.enabled),
-              ago(one.last_triggered_at),
-              one.token_hint ?? "shared"
-            ])
-          )
-    )
-  })
-).pipe(Command.withDescription("List the webhooks, by name"))
-
-/** A secret that was made here is shown once, like the token. */
-const Created = Schema.extend(WebhookWithToken, Schema.Struct({ secret: Schema.optional(Schema.String) }))
-
-const create = Command.make("create", { draft: draftOptions, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const payload = yield* draftOf(options.draft)
-    const { from, verification } = options.draft
-    const recipe: Recipe | undefined = Option.isSome(from) ? recipes[from.value] : undefined
-    const made = recipe?.secret === "made here" && Option.isNone(verification.secret) ? payload.secret : undefined
-    const created = yield* call(options, (client) =>
-      Effect.flatMap(withShared(client, payload), (payload) => client.webhooks.create({ payload }))
-    ).pipe(Effect.mapError(byOption))
-    yield* show(options, Created, { ...created, ...(made && { secret: made }) }, () => {
-      const title = `Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`
-      return recipe === undefined ? describeToken(title, created) : describeSetup(title, created, recipe, made)
-    })
-  })
-).pipe(
-  Command.withDescription(
-    about("Create a webhook and print its trigger URL with the secret token, once", {
-      details:
-        "Requires --team, and --from or both --name and a prompt (--template or --template-file). {{name}} in the prompt is replaced by a variable.",
-      examples: [
-        "webhook-trigger webhook create --from github --team review",
-        "webhook-trigger webhook create --name review --team deploy --template 'Review {{branch}} of {{repo}}'",
-        "webhook-trigger webhook create --name nightly --team deploy --template-file prompt.md --timeout 600"
-      ]
-    })
+const list = derived("list", "webhooks.list", {
+  text: listText<Webhook>(
+    {
+      ...{ ID: "id", NAME: "name", TEAM: "team" },
+      ENABLED: ({ enabled, paused_at }) => (enabled && paused_at !== undefined ? "paused" : enabled),
+      ...{ "LAST TRIGGERED": "last_triggered_at", TOKEN: ({ token_hint }) => token_hint ?? "shared" }
+    },
+    "No webhooks yet. Create one: webhook-trigger webhook create --help"
   )
+})
+
+const listRecipes = local(
+  "recipes",
+  {
+    about: "List the recipes: webhooks that are prepared for a service",
+    details: "Each is a start for webhook create --from. No server is needed.",
+    examples: ["webhook-trigger webhook create --from github --team review"]
+  },
+  { json: flags.json },
+  ({ json }) => {
+    const data = recipeNames.map((name) => ({
+      name,
+      ...Struct.pick(recipes[name], ["label", "summary", "documentation"])
+    }))
+    const rows = data.map(({ label, name, summary }) => [name, label, summary])
+    return json ? printJson({ data }) : print(table(["NAME", "SERVICE", "SUMMARY"], rows))
+  }
 )
 
-/** The server has the defaults of settings. */
-const withServer = (client: Client, webhook: Webhook) =>
-  Effect.map(client.overview.server(), (server) => [webhook, server] as const)
-
-const showOne = Command.make("show", { webhook, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const [found, server] = yield* callOnWebhook(options, withServer)
-    yield* show(options, Webhook, found, (webhook) => describeWebhook(webhook, server))
-  })
-).pipe(Command.withDescription("Show one webhook"))
-
-const edit = Command.make("edit", { webhook, edit: editOptions, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const payload = yield* editOf(options.edit)
-    const [edited, server] = yield* callOnWebhook(options, (client, { id }) =>
-      withShared(client, payload).pipe(
-        Effect.flatMap((payload) => client.webhooks.edit({ path: { id }, headers: {}, payload })),
-        Effect.flatMap((edited) => withServer(client, edited))
-      )
-    ).pipe(Effect.mapError(byOption))
-    yield* show(options, Webhook, edited, (webhook) => describeWebhook(webhook, server))
-  })
-).pipe(
-  Command.withDescription(
-    about("Edit a webhook; the changes apply to new requests", {
-      details: "Fields that are not given do not change.",
-      examples: [
-        "webhook-trigger webhook edit review --template-file prompt.md",
-        "webhook-trigger webhook edit review --timeout 600 --max-concurrent default",
-        "webhook-trigger webhook edit review --verification github --secret-file secret.txt"
-      ]
-    })
+const ofRecipe = {
+  from: Flag.String("from").pipe(
+    Flag.withMetavar("recipe"),
+    Flag.withDescription("Start from the recipe for a service, such as github; other options override it"),
+    Flag.optional
+  ),
+  disabled: Flag.Boolean("disabled").pipe(
+    Flag.withoutNegation,
+    Flag.withDescription("Create the webhook disabled: requests get 404 until it is enabled"),
+    Flag.withDefault(false)
   )
-)
-
-const name = Options.text("name").pipe(
-  Options.withDescription("The new webhook's name; default: the same name with (copy)"),
-  Options.optional
-)
-
-const duplicate = Command.make("duplicate", { webhook, name, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const payload = Option.match(options.name, { onNone: () => ({}), onSome: (name) => ({ name }) })
-    const created = yield* callOnWebhook(options, (client, { id }) =>
-      client.webhooks.duplicate({ path: { id }, payload })
-    )
-    yield* show(options, WebhookWithToken, created, () =>
-      describeToken(`Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`, created)
-    )
-  })
-).pipe(Command.withDescription("Create a webhook with the same settings and print its trigger URL, once"))
-
-const toggle = (name: "enable" | "disable", description: string) =>
-  Command.make(name, { webhook, ...adminOptions }, (options) =>
-    Effect.gen(function* () {
-      const payload = { enabled: name === "enable" }
-      const edited = yield* callOnWebhook(options, (client, { id }) =>
-        client.webhooks.edit({ path: { id }, headers: {}, payload })
-      )
-      yield* show(options, Webhook, edited, () => `Webhook ${printable(edited.name)} ${name}d.`)
-    })
-  ).pipe(Command.withDescription(description))
-
-const resume = Command.make("resume", { webhook, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const resumed = yield* callOnWebhook(options, (client, { id }) => client.webhooks.resume({ path: { id } }))
-    yield* show(options, Webhook, resumed, ({ name }) => `Webhook ${printable(name)} resumed.`)
-  })
-).pipe(Command.withDescription("Resume a webhook that was paused because its runs failed in a row"))
-
-const remove = Command.make("delete", { webhook, yes, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    yield* callOnWebhook(options, (client, { id, name }) =>
-      Effect.zipRight(
-        confirm(options.yes, `Delete the webhook ${printable(name)} and all its runs, permanently?`),
-        client.webhooks.delete({ path: { id }, headers: {} })
-      )
-    )
-    yield* done(options, "Webhook and its history deleted.")
-  })
-).pipe(Command.withDescription("Delete a webhook and all its runs, permanently"))
-
-const cancelQueued = Command.make("cancel-queued", { webhook, yes, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const result = yield* callOnWebhook(options, (client, { id, name }) =>
-      Effect.gen(function* () {
-        const queued = yield* client.webhooks.cancelQueued({ path: { id }, urlParams: { dry_run: "true" } })
-        yield* confirm(options.yes, `Cancel all queued runs of the webhook ${printable(name)}: ${queuedText(queued)}?`)
-        return yield* client.webhooks.cancelQueued({ path: { id }, urlParams: {} })
-      })
-    )
-    yield* show(options, QueueCancelled, result, cancelledText)
-  })
-).pipe(
-  Command.withDescription(
-    about("Cancel all queued runs of a webhook", { details: "Also cancels the retries of its failed runs." })
-  )
-)
-
-const replay = Command.make("replay", { webhook, ...replayOptions }, (options) =>
-  Effect.gen(function* () {
-    const replayed = yield* callOnWebhook(options, (client, { id, name }) =>
-      replayMatching(client, options, { webhook_id: id }, `the webhook ${printable(name)}`)
-    )
-    yield* showReplayed(options, replayed)
-  })
-).pipe(
-  Command.withDescription(
-    replayDescription("a webhook", "webhook-trigger webhook replay review --from 2026-01-02T00:00:00Z --status error")
-  )
-)
-
-const preview = Command.make("preview", { webhook, input: inputOptions, received, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const input = yield* inputOf(options.input)
-    if (Option.isSome(options.received) && (input._tag === "Request" || Object.keys(input.variables).length > 0)) {
-      return yield* usage("use either --received or other input options, not both")
-    }
-    const answer = yield* callOnWebhook(options, (client, webhook) =>
-      Effect.gen(function* () {
-        const payload = Option.isSome(options.received)
-          ? yield* sampleOfReceived(client, webhook, options.received.value)
-          : yield* sampleFor(webhook, input)
-        return yield* client.webhooks.preview({ path: { id: webhook.id }, payload })
-      })
-    )
-    if (answer.missing.length > 0) {
-      const title = `Without a value: ${printable(answer.missing.join(", "))}`
-      return yield* new Failure({ exit: exitCodes.refused, title, body: answer })
-    }
-    yield* show(options, Preview, answer, ({ accepted, cancels, ignored_because: because, prompt }) =>
-      cancels === true
-        ? "This input starts no run: it passes the filter for events that cancel runs (cancel_if)."
-        : accepted === false
-          ? `Ignored: this input does not pass the filter (accept_if).${because === undefined ? "" : ` ${printable(because)}`}`
-          : printable(prompt ?? "")
-    )
-  })
-).pipe(
-  Command.withDescription(
-    about("Show the rendered prompt for variables or a request, without a run", {
-      details: "A webhook with input payload accepts --payload, with --header and --query. Others accept variables.",
-      examples: [
-        'webhook-trigger webhook preview review --var branch=main --json-var \'labels=["a","b"]\'',
-        "webhook-trigger webhook preview push --payload @push.json --header 'X-GitHub-Event: push'",
-        "webhook-trigger webhook preview push --received last"
-      ]
-    })
-  )
-)
-
-const overlap = Options.text("overlap").pipe(
-  Options.withPseudoName("seconds"),
-  Options.withDescription("How long the old token stays valid, up to 30 days; default: 0"),
-  Options.mapTryCatch(...validated("--overlap", wholeNumber(0, maxOverlapSeconds))),
-  Options.withDefault(0)
-)
-
-const regenerate = Command.make("regenerate", { webhook, overlap, yes, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    const regenerated = yield* callOnWebhook(options, (client, { id, name, token_hint = "" }) =>
-      Effect.zipRight(
-        confirm(
-          options.yes,
-          options.overlap > 0
-            ? `Replace the token ${token_hint} of ${printable(name)}? Its callers get 404 after the overlap.`
-            : `Replace the token ${token_hint} of ${printable(name)}? Its callers get 404 immediately.`
-        ),
-        client.webhooks.regenerate({
-          path: { id },
-          urlParams: { overlap_seconds: options.overlap }
-        })
-      )
-    )
-    yield* show(options, WebhookWithToken, regenerated, () =>
-      describeToken(
-        `Webhook ${printable(regenerated.webhook.name)} has a new token; the old one ${
-          regenerated.webhook.old_token_valid_until === undefined
-            ? "no longer works"
-            : `works until ${time(regenerated.webhook.old_token_valid_until)}`
-        }.`,
-        regenerated
-      )
-    )
-  })
-).pipe(Command.withDescription("Replace a webhook's token and print the new trigger URL, once"))
-
-const endOldToken = Command.make("end-old-token", { webhook, ...adminOptions }, (options) =>
-  Effect.gen(function* () {
-    yield* callOnWebhook(options, (client, { id }) => client.webhooks.endOldToken({ path: { id } }))
-    yield* done(options, "The old token no longer works.")
-  })
-).pipe(Command.withDescription("End the old token that `regenerate --overlap` left valid"))
-
-export const webhooks: Group = {
-  name: "webhook",
-  about: "Webhooks: prompts with a team and a secret trigger URL.",
-  commands: [
-    list,
-    listRecipes,
-    create,
-    runWebhook,
-    showOne,
-    edit,
-    duplicate,
-    ...templateCommands,
-    toggle("enable", "Enable a webhook"),
-    toggle("disable", "Disable a webhook: requests get 404; accepted runs continue"),
-    resume,
-    regenerate,
-    endOldToken,
-    refused,
-    preview,
-    cancelQueued,
-    replay,
-    remove
-  ]
 }
+
+const recipeOf = (from: Option.Option<string>): Recipe | undefined =>
+  Option.isSome(from) && isRecipeName(from.value) ? recipes[from.value] : undefined
+
+/**
+ * The fields that a recipe has in place of those that are not given. A secret is made for its verification, unless the service
+ * has one already. The webhook whose URL is shared verifies the requests itself.
+ */
+const recipeFields = (recipe: Recipe, given: Readonly<Record<string, unknown>>) => {
+  const { name, prompt_template, settings, verification } = recipe
+  const secret =
+    given.verification === undefined && recipe.secret !== "known before" ? { secret: randomSecret(recipe) } : {}
+  return { name, prompt_template, ...settings, ...(typeof given.shares !== "string" && { verification, ...secret }) }
+}
+
+/** The secret that was made for a new webhook, if it was. */
+const secretOf = ({ given, more, request }: At<"webhooks.create", typeof ofRecipe>): string | undefined =>
+  recipeOf(more.from)?.secret === "made here" && given("secret-file").length === 0 ? request.payload.secret : undefined
+
+const create = derived("create", "webhooks.create", {
+  about: "Create a webhook and print its trigger URL with the secret token, once",
+  details:
+    "Requires --team, and --from or both --name and a prompt (--template or --template-file). {{name}} in the prompt is replaced by a variable.",
+  examples: [
+    "webhook-trigger webhook create --from github --team review",
+    "webhook-trigger webhook create --name review --team deploy --template 'Review {{branch}} of {{repo}}'",
+    "webhook-trigger webhook create --name nightly --team deploy --template-file prompt.md --timeout 600"
+  ],
+  more: ofRecipe,
+  prepare: ({ payload, ...raw }, { disabled, from }) => {
+    const recipe = recipeOf(from)
+    if (Option.isSome(from) && recipe === undefined) {
+      const names = recipeNames.join(", ")
+      return Effect.fail(wrongUsage([`--from must be one of ${names}; see webhook-trigger webhook recipes`]))
+    }
+    const hasOwn = payload.verification !== undefined || payload.shares !== undefined || payload.secret !== undefined
+    if (recipe?.secret === "known before" && !hasOwn) {
+      return Effect.fail(wrongUsage([`missing option --secret-file file, with a secret of ${serviceOf(recipe)}`]))
+    }
+    const draft = { ...(recipe && recipeFields(recipe, payload)), ...payload, ...(disabled && { enabled: false }) }
+    // Absent settings have their defaults.
+    return Effect.succeed({ ...raw, payload: Record.filter<string, unknown>(draft, (value) => value !== null) })
+  },
+  // A secret that was made here is shown once, like the token.
+  also: (_, at) => {
+    const secret = secretOf(at)
+    return secret === undefined ? {} : { secret }
+  },
+  text: (created, at) => {
+    const title = `Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`
+    const recipe = recipeOf(at.more.from)
+    return recipe === undefined ? describeToken(title, created) : describeSetup(title, created, recipe, secretOf(at))
+  }
+})
+
+const toggle = (name: "enable" | "disable", about: string) =>
+  derived(name, "webhooks.edit", {
+    about,
+    set: { payload: { enabled: name === "enable" } },
+    text: (webhook) => `Webhook ${printable(webhook.name)} ${name}d.`
+  })
+
+export const webhooks = group("webhook", "Webhooks: prompts with a team and a secret trigger URL.", [
+  list,
+  listRecipes,
+  create,
+  runWebhook,
+  derived("show", "webhooks.show", {
+    beside: (client) => client.overview.server(),
+    text: (webhook, _, server) => describeWebhook(webhook, server)
+  }),
+  derived("edit", "webhooks.edit", {
+    examples: [
+      "webhook-trigger webhook edit review --template-file prompt.md",
+      "webhook-trigger webhook edit review --timeout 600 --max-concurrent default",
+      "webhook-trigger webhook edit review --verification github --secret-file secret.txt"
+    ],
+    beside: (client) => client.overview.server(),
+    text: (webhook, _, server) => describeWebhook(webhook, server)
+  }),
+  derived("duplicate", "webhooks.duplicate", {
+    text: (created) =>
+      describeToken(`Webhook ${printable(created.webhook.name)} (${created.webhook.id}) created.`, created)
+  }),
+  ...templateCommands,
+  toggle("enable", "Enable a webhook"),
+  toggle("disable", "Disable a webhook: requests get 404; accepted runs continue"),
+  derived("resume", "webhooks.resume", {
+    text: ({ name }) => `Webhook ${printable(name)} resumed.`
+  }),
+  derived("regenerate", "webhooks.regenerate", {
+    ask: ({ found: { webhook }, request }) =>
+      `Replace the token ${webhook.token_hint ?? ""} of ${printable(webhook.name)}? Its callers get 404 ${
+        (request.query.overlap_seconds ?? 0) > 0 ? "after the overlap" : "immediately"
+      }.`,
+    text: (regenerated) => {
+      const { name, old_token_valid_until: until } = regenerated.webhook
+      const old = until === undefined ? "no longer works" : `works until ${time(until)}`
+      return describeToken(`Webhook ${printable(name)} has a new token; the old one ${old}.`, regenerated)
+    }
+  }),
+  derived("end-old-token", "webhooks.endOldToken", {
+    text: () => "The old token no longer works."
+  }),
+  refused,
+  preview,
+  derived("cancel-queued", "webhooks.cancelQueued", {
+    ask: ({ found, send }) =>
+      Effect.map(
+        send({ query: { dry_run: "true" } }),
+        (queued) => `Cancel all queued runs of the webhook ${printable(found.webhook.name)}: ${queuedText(queued)}?`
+      ),
+    text: cancelledText
+  }),
+  replayMany(
+    "a webhook",
+    "webhook-trigger webhook replay review --from 2026-01-02T00:00:00Z --status error",
+    { webhook_id: webhookArgument },
+    ({ found }) => `the webhook ${printable(found.webhook.name)}`
+  ),
+  derived("delete", "webhooks.delete", {
+    ask: ({ found }) => `Delete the webhook ${printable(found.webhook.name)} and all its runs, permanently?`,
+    text: () => "Webhook and its history deleted."
+  })
+])

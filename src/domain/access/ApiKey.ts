@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { ApiKeyId, WebhookId } from "../Id.ts"
+import { trimmed } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import type { TokenHash } from "../webhook/Token.ts"
@@ -11,7 +12,7 @@ const maxName = 100
 const mostTeams = 100
 const mostWebhooks = 20
 
-export const Role = Schema.Literal(...roleNames).annotations({
+export const Role = Schema.Literals(roleNames).annotate({
   identifier: "Role",
   description: roleNames.map((role) => `\`${role}\`: ${roles[role].description}.`).join(" ")
 })
@@ -23,39 +24,35 @@ const webhooks = "The webhooks whose runs the key may start, by ID."
 /** A key for the management API and the web UI. */
 export const ApiKey = Schema.Struct({
   id: ApiKeyId,
-  name: Schema.String.annotations({ description: name }),
+  name: Schema.String.annotate({ description: name }),
   role: Role,
-  teams: optional(Schema.Array(TeamName).annotations({ description: `${teams} Absent: all teams.` })),
+  teams: optional(Schema.Array(TeamName).annotate({ description: `${teams} Absent: all teams.` })),
   webhooks: optional(
-    Schema.Array(WebhookId).annotations({ description: `${webhooks} Absent: all webhooks of its teams.` })
+    Schema.Array(WebhookId).annotate({ description: `${webhooks} Absent: all webhooks of its teams.` })
   ),
-  hint: Schema.String.annotations({ description: "The key's last characters. Only a hash of the key is stored." }),
+  hint: Schema.String.annotate({ description: "The key's last characters. Only a hash of the key is stored." }),
   created_at: time("When the key was created."),
-  created_by: Schema.String.annotations({ description: "Who created it, as in the audit log." }),
+  created_by: Schema.String.annotate({ description: "Who created it, as in the audit log." }),
   expires_at: optional(time("When the key stops working. Absent: never.")),
   last_used_at: optional(time("When the key was last used, to one minute. Absent: never.")),
   revoked_at: optional(time("When the key was revoked. Absent: it was not."))
-}).annotations({ identifier: "ApiKey", description: "A key for the management API and the web UI." })
+}).annotate({ identifier: "ApiKey", description: "A key for the management API and the web UI." })
 export type ApiKey = typeof ApiKey.Type
 
 export const ApiKeyDraft = Schema.Struct({
-  name: Schema.Trim.pipe(Schema.minLength(1), Schema.maxLength(maxName)).annotations({ description: name }),
+  name: trimmed(maxName, name),
   role: Role,
   teams: optional(
-    Schema.Array(TeamName).pipe(
-      Schema.minItems(1),
-      Schema.maxItems(mostTeams),
-      Schema.annotations({ description: `${teams} Absent: all teams. Not for the role \`auditor\`.` })
-    )
+    Schema.Array(TeamName)
+      .check(Schema.isMinLength(1), Schema.isMaxLength(mostTeams))
+      .annotate({ description: `${teams} Absent: all teams. Not for the role \`auditor\`.` })
   ),
   webhooks: optional(
-    Schema.Array(WebhookId).pipe(
-      Schema.minItems(1),
-      Schema.maxItems(mostWebhooks),
-      Schema.annotations({
+    Schema.Array(WebhookId)
+      .check(Schema.isMinLength(1), Schema.isMaxLength(mostWebhooks))
+      .annotate({
         description: `${webhooks} Absent: all webhooks of its teams. Only for the role \`caller\`.`
       })
-    )
   ),
   expires_at: optional(time("When the key stops working. Absent: never."))
 })

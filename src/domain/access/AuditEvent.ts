@@ -1,9 +1,10 @@
 import { Schema } from "effect"
 import { AuditEventId } from "../Id.ts"
+import { AnyObject } from "../SchemaParts.ts"
 import { optional, time } from "../Time.ts"
 import { Webhook, WebhookRow } from "../webhook/Webhook.ts"
 
-export const AuditAction = Schema.Literal(
+export const AuditAction = Schema.Literals([
   "team.created",
   "team.deleted",
   "team.paused",
@@ -45,14 +46,14 @@ export const AuditAction = Schema.Literal(
   "audit.exported",
   "key.refused",
   "sign_in.refused"
-).annotations({
+]).annotate({
   identifier: "AuditAction",
   description:
     "The action. `run.decision_refused`, to somebody who may not approve the run, `key.refused` and `sign_in.refused` are failed attempts."
 })
 export type AuditAction = typeof AuditAction.Type
 
-export const AuditActor = Schema.Literal("admin_key", "api_key", "session", "host", "automatic", "unknown").annotations(
+export const AuditActor = Schema.Literals(["admin_key", "api_key", "session", "host", "automatic", "unknown"]).annotate(
   {
     description:
       "Who did it: a program with the admin key or an API key, a session of the web UI, the program that embeds this server (`host`), the server itself (`automatic`), or somebody without a valid key."
@@ -60,25 +61,23 @@ export const AuditActor = Schema.Literal("admin_key", "api_key", "session", "hos
 )
 export type AuditActor = typeof AuditActor.Type
 
-const Fields = Schema.Record({ key: Schema.String, value: Schema.Unknown })
-
 const record = {
   id: AuditEventId,
   at: time("When it was done."),
   action: AuditAction,
   actor: AuditActor,
   key_id: optional(
-    Schema.String.annotations({ description: "The ID of the API key: of the program's, or of the session's." })
+    Schema.String.annotate({ description: "The ID of the API key: of the program's, or of the session's." })
   ),
   key_name: optional(
-    Schema.String.annotations({ description: "That key's name then. Several keys can have the same name." })
+    Schema.String.annotate({ description: "That key's name then. Several keys can have the same name." })
   ),
   person_id: optional(
-    Schema.String.annotations({ description: "The OpenID provider's ID of the person whose session it was." })
+    Schema.String.annotate({ description: "The OpenID provider's ID of the person whose session it was." })
   ),
-  person_name: optional(Schema.String.annotations({ description: "That person's name then." })),
-  session_id: optional(Schema.String.annotations({ description: "The session of the web UI." })),
-  client_address: optional(Schema.String.annotations({ description: "Where the request came from." }))
+  person_name: optional(Schema.String.annotate({ description: "That person's name then." })),
+  session_id: optional(Schema.String.annotate({ description: "The session of the web UI." })),
+  client_address: optional(Schema.String.annotate({ description: "Where the request came from." }))
 }
 
 /** The known part of an event before its change. The driver adds what was changed. */
@@ -88,21 +87,21 @@ export type AuditDraft = typeof AuditDraft.Type
 export const AuditEvent = Schema.Struct({
   ...record,
   object: optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description:
         "What it was done to: the id of a webhook, run, thread, session, API key or alert rule, or a team's name."
     })
   ),
   before: optional(
-    Fields.annotations({ description: "What was there: the fields that were changed, or all of what was deleted." })
+    AnyObject.annotate({ description: "What was there: the fields that were changed, or all of what was deleted." })
   ),
   after: optional(
-    Fields.annotations({ description: "What is there now: the fields that were changed, or all of what was created." })
+    AnyObject.annotate({ description: "What is there now: the fields that were changed, or all of what was created." })
   ),
   attempts: optional(
-    Schema.Number.annotations({ description: "Number of attempts, for `key.refused` and `sign_in.refused`." })
+    Schema.Finite.annotate({ description: "Number of attempts, for `key.refused` and `sign_in.refused`." })
   )
-}).annotations({
+}).annotate({
   identifier: "AuditEvent",
   description: "Something that was done with a key or in the web UI."
 })

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { LeaderKeyId } from "../Id.ts"
+import { trimmed } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 
@@ -9,17 +10,15 @@ const maxName = 100
 export const LeaderKey = Schema.Struct({
   id: LeaderKeyId,
   team: TeamName,
-  name: Schema.String.annotations({ description: "Where the key is used, for people." }),
-  hint: Schema.String.annotations({ description: "The key's last characters. Only a hash of the key is stored." }),
+  name: Schema.String.annotate({ description: "Where the key is used, for people." }),
+  hint: Schema.String.annotate({ description: "The key's last characters. Only a hash of the key is stored." }),
   created_at: time("When the key was created."),
   last_used_at: optional(time("When the key was last used, to five minutes. Absent: never."))
-}).annotations({ identifier: "LeaderKey", description: "A key with which a leader gets its team's prompts over HTTP." })
+}).annotate({ identifier: "LeaderKey", description: "A key with which a leader gets its team's prompts over HTTP." })
 export type LeaderKey = typeof LeaderKey.Type
 
 export const LeaderKeyDraft = Schema.Struct({
-  name: Schema.Trim.pipe(Schema.minLength(1), Schema.maxLength(maxName)).annotations({
-    description: "Where the key is used, for people."
-  })
+  name: trimmed(maxName, "Where the key is used, for people.")
 })
 export type LeaderKeyDraft = typeof LeaderKeyDraft.Type
 

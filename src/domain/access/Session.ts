@@ -14,20 +14,20 @@ export const Session = Schema.Struct({
   ),
   expires_at: time("When it ends unless it is used before; never more than seven days after signing in."),
   person: optional(
-    PersonWithGrant.annotations({ description: "Who signed in at the OpenID provider. Absent: somebody with a key." })
+    PersonWithGrant.annotate({ description: "Who signed in at the OpenID provider. Absent: somebody with a key." })
   ),
   api_key_id: optional(
-    ApiKeyId.annotations({ description: "The API key used to sign in. Absent, without a `person`: the admin key." })
+    ApiKeyId.annotate({ description: "The API key used to sign in. Absent, without a `person`: the admin key." })
   ),
-  key_name: optional(Schema.String.annotations({ description: "That key's name." })),
+  key_name: optional(Schema.String.annotate({ description: "That key's name." })),
   oauth_client: optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description:
         "The ID of the OAuth client, such as an AI assistant, that uses the person's access token for `/mcp`. Absent: a browser."
     })
   ),
-  client_address: Schema.String.annotations({ description: "The address that somebody signed in from." }),
-  user_agent: Schema.String.annotations({ description: "What the browser said of itself; may be empty." })
+  client_address: Schema.String.annotate({ description: "The address that somebody signed in from." }),
+  user_agent: Schema.String.annotate({ description: "What the browser said of itself; may be empty." })
 })
 export type Session = typeof Session.Type
 

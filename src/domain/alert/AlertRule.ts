@@ -1,7 +1,8 @@
 /** When an alert begins, and who gets it. */
-import * as VariantSchema from "@effect/experimental/VariantSchema"
 import { Schema } from "effect"
+import { VariantSchema } from "effect/schema"
 import { AlertRuleId, DestinationId, WebhookId } from "../Id.ts"
+import { Int } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { type AlertCondition, alertConditionNames, conditionOf } from "./AlertCondition.ts"
@@ -15,68 +16,64 @@ export const maxRules = 200
 /** Counts are kept by hour for a week. */
 const maxHours = 24 * 7
 
-export const AlertConditionName = Schema.Literal(...alertConditionNames).annotations({
+export const AlertConditionName = Schema.Literals(alertConditionNames).annotate({
   identifier: "AlertCondition",
   description: "What is measured. It cannot be changed."
 })
 
-const generated = FieldExcept("draft", "edit")
+const generated = FieldExcept(["draft", "edit"])
 
 /** Fixed when the rule is created. */
-const fixed = <A, I>(schema: Schema.Schema<A, I>) => Field({ json: optional(schema), draft: optional(schema) })
+const fixed = <S extends Schema.Top>(schema: S) => Field({ json: optional(schema), draft: optional(schema) })
 
-const threshold = Schema.Number.annotations({
+const threshold = Schema.Finite.annotate({
   description:
     "The alert begins when the measured value reaches it. Its unit depends on the condition: runs, percent, seconds, minutes or US dollars. Each condition has a default."
 })
 
-const hours = Schema.Int.pipe(
-  Schema.between(1, maxHours),
-  Schema.annotations({
-    description:
-      "For `failure_rate`, `latency` and `cost`: how many full hours count, in addition to the current one. Default: 1, for `cost` 24."
-  })
-)
+const hours = Int.check(Schema.isBetween({ minimum: 1, maximum: maxHours })).annotate({
+  description:
+    "For `failure_rate`, `latency` and `cost`: how many full hours count, in addition to the current one. Default: 1, for `cost` 24."
+})
 
-const destinationIds = Schema.Array(DestinationId).pipe(
-  Schema.maxItems(20),
-  Schema.annotations({ description: "The alert destinations that get its alerts. Absent: all of them." })
-)
+const destinationIds = Schema.Array(DestinationId)
+  .check(Schema.isMaxLength(20))
+  .annotate({ description: "The alert destinations that get its alerts. Absent: all of them." })
 
-const enabled = Schema.Boolean.annotations({ description: "Switched off, it has no alerts. Default: switched on." })
+const enabled = Schema.Boolean.annotate({ description: "Switched off, it has no alerts. Default: switched on." })
 
 const record = Struct({
   id: generated(AlertRuleId),
   condition: Field({ json: AlertConditionName, draft: AlertConditionName }),
   threshold: Field({ json: threshold, draft: optional(threshold), edit: optional(threshold) }),
   window_hours: Field({ json: optional(hours), draft: optional(hours), edit: optional(hours) }),
-  webhook_id: fixed(WebhookId.annotations({ description: "Only this webhook." })),
+  webhook_id: fixed(WebhookId.annotate({ description: "Only this webhook." })),
   team: fixed(
-    TeamName.annotations({ description: "Only this team: its webhooks, or for some conditions the team itself." })
+    TeamName.annotate({ description: "Only this team: its webhooks, or for some conditions the team itself." })
   ),
   destination_ids: Field({
     json: optional(destinationIds),
     draft: optional(destinationIds),
-    edit: optional(Schema.NullOr(destinationIds).annotations({ description: "`null`: all alert destinations." }))
+    edit: optional(Schema.NullOr(destinationIds).annotate({ description: "`null`: all alert destinations." }))
   }),
   enabled: Field({ json: enabled, draft: optional(enabled), edit: optional(enabled) }),
   created_at: generated(time("When it was created.")),
   updated_at: generated(time("When it was last edited."))
 })
 
-export const AlertRule = extract(record, "json").annotations({
+export const AlertRule = extract(record, "json").annotate({
   identifier: "AlertRule",
   description: "When an alert begins. Without `webhook_id` and `team`, it covers all webhooks or teams."
 })
 export type AlertRule = typeof AlertRule.Type
 
-export const AlertRuleDraft = extract(record, "draft").annotations({
+export const AlertRuleDraft = extract(record, "draft").annotate({
   identifier: "AlertRuleDraft",
   description: "A new rule."
 })
 export type AlertRuleDraft = typeof AlertRuleDraft.Type
 
-export const AlertRuleEdit = extract(record, "edit").annotations({
+export const AlertRuleEdit = extract(record, "edit").annotate({
   identifier: "AlertRuleEdit",
   description: "The fields to change."
 })

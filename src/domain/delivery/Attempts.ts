@@ -50,7 +50,7 @@ export const pausedUntil = (
   now: DateTime.Utc,
   retryAfter: Duration.Duration = Duration.zero
 ): DateTime.Utc => {
-  const failing = Duration.millis(Math.max(0, DateTime.distance(failingSince, now)))
+  const failing = DateTime.distance(failingSince, now)
   const pause = Duration.clamp(failing, { minimum: shortestPause, maximum: longestPause })
   return DateTime.addDuration(now, Duration.max(pause, Duration.min(retryAfter, maxRetryAfter)))
 }

@@ -14,7 +14,7 @@ const maxDepth = 32
 
 const text = (value: unknown): string => (typeof value === "string" || typeof value === "number" ? String(value) : "")
 
-const attributesOf = ({ attrs }: Node): Node => (Predicate.isReadonlyRecord(attrs) ? attrs : {})
+const attributesOf = ({ attrs }: Node): Node => (Predicate.isReadonlyObject(attrs) ? attrs : {})
 
 const dateOf = (timestamp: unknown): string => {
   const date = new Date(Number(text(timestamp).slice(0, 20)))
@@ -40,7 +40,7 @@ class Markdown {
   #nodesIn(value: unknown): ReadonlyArray<Node> {
     if (!Array.isArray(value)) return []
     this.#budget.spend(itemWork * value.length)
-    return value.filter(Predicate.isReadonlyRecord)
+    return value.filter(Predicate.isReadonlyObject)
   }
 
   #children({ content }: Node, depth: number): ReadonlyArray<string> {
@@ -141,7 +141,7 @@ class Markdown {
 /** Any other value stays as it is: Jira's older format is a text. */
 export const adf_to_text: Extract<FilterImplOptions, (...args: never) => unknown> = function (given) {
   const value = toValue(given)
-  return Predicate.isReadonlyRecord(value) && value.type === "doc"
+  return Predicate.isReadonlyObject(value) && value.type === "doc"
     ? new Markdown(budgetOf(this.context)).blocks(value, 0)
     : given
 }

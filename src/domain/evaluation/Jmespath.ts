@@ -66,7 +66,7 @@ class BoundedInterpreter extends Library {
     runtime.getTypeName = (value) =>
       Json.isNumber(value)
         ? TYPE_NUMBER
-        : Predicate.isRecord(value) && !(value instanceof Reference)
+        : Predicate.isObject(value) && !(value instanceof Reference)
           ? TYPE_OBJECT
           : typeOf(value)
   }
@@ -90,7 +90,7 @@ class BoundedInterpreter extends Library {
         return new Reference(node.child)
       // Own members only: the library's own finds `constructor` in any object.
       case "Field":
-        return Predicate.isRecord(value) && !Json.isNumber(value) && Object.hasOwn(value, node.name)
+        return Predicate.isObject(value) && !Json.isNumber(value) && Object.hasOwn(value, node.name)
           ? (value[node.name] ?? null)
           : null
       case "LetExpression":
@@ -139,7 +139,7 @@ class BoundedInterpreter extends Library {
     if (Array.isArray(a)) {
       return Array.isArray(b) && a.length === b.length && a.every((item, at) => this.areEqual(item, b[at]))
     }
-    if (!Predicate.isRecord(a) || !Predicate.isRecord(b)) return false
+    if (!Predicate.isObject(a) || !Predicate.isObject(b)) return false
     this.budget.spend(membersWork(a))
     const names = Object.keys(a)
     if (names.length !== Object.keys(b).length) return false
@@ -163,7 +163,7 @@ export type Expression = Node
 
 const mark = (node: unknown): void => {
   if (Array.isArray(node)) for (const part of node) mark(part)
-  if (!Predicate.isReadonlyRecord(node) || node.type === "Literal") return
+  if (!Predicate.isReadonlyObject(node) || node.type === "Literal") return
   const { type, left, right, operand, child, condition } = node as Record<string, { use?: Use } | undefined> & {
     type?: string
   }
@@ -193,7 +193,7 @@ const exactLiteral = (part: string): unknown => {
 
 const restore = (node: unknown, literals: ReadonlyArray<unknown>): void => {
   if (Array.isArray(node)) for (const part of node) restore(part, literals)
-  if (!Predicate.isRecord(node)) return
+  if (!Predicate.isObject(node)) return
   const { type, value } = node
   if (type !== "Literal") for (const part of Object.values(node)) restore(part, literals)
   else if (typeof value === "string" && value.startsWith(literalKey)) {
@@ -203,7 +203,7 @@ const restore = (node: unknown, literals: ReadonlyArray<unknown>): void => {
 
 const functionsIn = (node: unknown): ReadonlyArray<string> => {
   if (Array.isArray(node)) return node.flatMap(functionsIn)
-  if (!Predicate.isReadonlyRecord(node) || node.type === "Literal") return []
+  if (!Predicate.isReadonlyObject(node) || node.type === "Literal") return []
   const own = node.type === "Function" ? [String(node.name)] : []
   return [...own, ...Object.values(node).flatMap(functionsIn)]
 }

@@ -30,7 +30,7 @@ const sizeOf = (value: unknown): number => {
   if (Array.isArray(value)) {
     return value.reduce<number>((sum, item) => sum + itemWork + (isText(item) ? item.length : 0), itemWork)
   }
-  return Predicate.isRecord(value) ? membersWork(value) : 1
+  return Predicate.isObject(value) ? membersWork(value) : 1
 }
 
 /**

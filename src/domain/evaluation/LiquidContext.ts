@@ -54,7 +54,7 @@ class BoundedContext extends Context {
 
   override readProperty(object: any, name: any): unknown {
     if (isNumber(object)) return undefined
-    if (name === "size" && Predicate.isRecord(object)) this.memoryLimit.use(membersWork(object))
+    if (name === "size" && Predicate.isObject(object)) this.memoryLimit.use(membersWork(object))
     return super.readProperty(object, name)
   }
 
@@ -86,7 +86,7 @@ export const spendOnOperand = (budget: Budget, value: unknown): void => {
 /** Spends the work for listing a value's items or members. */
 export const spendOnMembers = (budget: Budget, value: unknown): void => {
   if (Array.isArray(value)) budget.spend(itemWork * value.length)
-  else if (Predicate.isRecord(value)) budget.spend(membersWork(value))
+  else if (Predicate.isObject(value)) budget.spend(membersWork(value))
 }
 
 type Operator = (left: any, right: any, context: Context) => any

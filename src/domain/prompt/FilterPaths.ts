@@ -24,7 +24,7 @@ export const namesOf = (node: Node): { readonly names: ReadonlyArray<string>; re
 /** The paths that an expression reads from the input itself; of a list and what is behind it, the path to the list. */
 export const pathsIn = (value: unknown): ReadonlyArray<ReadonlyArray<string>> => {
   if (Array.isArray(value)) return value.flatMap(pathsIn)
-  if (!Predicate.isReadonlyRecord(value)) return []
+  if (!Predicate.isReadonlyObject(value)) return []
   const node = value as Node
   if (node.type === "Literal" || node.type === "ExpressionReference") return []
   const { names } = namesOf(node)

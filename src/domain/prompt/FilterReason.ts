@@ -38,11 +38,11 @@ const cut = (text: string): string => (text.length > maxJson ? `${text.slice(0, 
 const jsonAt = (path: ReadonlyArray<string>, input: unknown): string | undefined => {
   let value = input
   for (const name of path) {
-    if (!Predicate.isReadonlyRecord(value) || !Object.hasOwn(value, name)) return undefined
+    if (!Predicate.isReadonlyObject(value) || !Object.hasOwn(value, name)) return undefined
     value = value[name]
   }
   if (Array.isArray(value)) return `a list of ${value.length}`
-  return Predicate.isReadonlyRecord(value) && !Json.isNumber(value) ? "an object" : cut(Json.stringify(value))
+  return Predicate.isReadonlyObject(value) && !Json.isNumber(value) ? "an object" : cut(Json.stringify(value))
 }
 
 /** Of an input that the expression ignores. `undefined`: it accepts it, or fails. */

@@ -10,7 +10,7 @@ export interface WantedValue {
 
 type Node = { readonly type?: string; readonly name?: unknown; readonly [member: string]: unknown }
 
-const isNode = (value: unknown): value is Node => Predicate.isReadonlyRecord(value)
+const isNode = (value: unknown): value is Node => Predicate.isReadonlyObject(value)
 const literalIn = (node: unknown): { readonly value: unknown } | undefined =>
   isNode(node) && node.type === "Literal" ? { value: node.value } : undefined
 

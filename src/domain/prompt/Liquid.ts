@@ -2,7 +2,7 @@
  * Templates in Liquid: filters, conditions and loops. A template reads no files, sees only own properties, and has a
  * work budget.
  */
-import { Either, Option } from "effect"
+import { Option, Result } from "effect"
 import {
   type Context,
   Liquid,
@@ -159,14 +159,14 @@ const partsOf = (
   template: LiquidTemplate,
   input: Variables,
   { limit, budget = new Budget(), strictVariables }: Bounds & { readonly strictVariables: boolean }
-): Either.Either<ReadonlyArray<FilledPart>, Failure> => {
+): Result.Result<ReadonlyArray<FilledPart>, Failure> => {
   const emitter = new FilledParts(limit)
   const context = contextOf(input, liquid, { budget, strictVariables })
   try {
     toValueSync(liquid.renderer.renderTemplates([...template.templates], context, emitter))
-    return Either.right(emitter.parts)
+    return Result.succeed(emitter.parts)
   } catch (error) {
-    return Either.left(failureOf(error, template, input))
+    return Result.fail(failureOf(error, template, input))
   }
 }
 
@@ -175,23 +175,25 @@ export const fill = (
   template: LiquidTemplate,
   input: Variables,
   bounds: Bounds
-): Either.Either<ReadonlyArray<FilledPart>, Failure> => partsOf(template, input, { ...bounds, strictVariables: true })
+): Result.Result<ReadonlyArray<FilledPart>, Failure> => partsOf(template, input, { ...bounds, strictVariables: true })
 
 /** Why the template exceeds its budget for any input; otherwise `undefined`. */
 export const excessOf = (template: LiquidTemplate, budget?: Budget): BrokenBraces | undefined => {
   const bounds = { limit: Number.POSITIVE_INFINITY, ...(budget && { budget }) }
   const tried = partsOf(template, {}, { ...bounds, strictVariables: false })
-  return Either.isLeft(tried) && tried.left._tag === "Failed" && tried.left.isOverBudget ? tried.left : undefined
+  return Result.isFailure(tried) && tried.failure._tag === "Failed" && tried.failure.isOverBudget
+    ? tried.failure
+    : undefined
 }
 
 /** Parses a template, or returns its fault. */
-export const parse = (text: string): Either.Either<LiquidTemplate, BrokenBraces> => {
+export const parse = (text: string): Result.Result<LiquidTemplate, BrokenBraces> => {
   try {
     const tokens = new Tokenizer(text, liquid.options.operators).readTopLevelTokens(liquid.options)
     const templates = new BoundedParser(liquid).parseTokens(tokens)
-    return Either.right({ templates, names: namesOf(templates) })
+    return Result.succeed({ templates, names: namesOf(templates) })
   } catch (error) {
     if (!LiquidError.is(error)) throw error
-    return Either.left(brokenBy(error as LiquidError))
+    return Result.fail(brokenBy(error as LiquidError))
   }
 }

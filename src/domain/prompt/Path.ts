@@ -52,7 +52,7 @@ const keyAt = (container: object, path: ReadonlyArray<string>, at: number): stri
 }
 
 const isContainer = (value: unknown): value is { readonly [name: string]: unknown } =>
-  Array.isArray(value) || (Predicate.isReadonlyRecord(value) && !isNumber(value))
+  Array.isArray(value) || (Predicate.isReadonlyObject(value) && !isNumber(value))
 
 /**
  * Each step from the input to the value, by own properties only; the last one holds the value. Empty if there is no

@@ -1,6 +1,6 @@
 /** Prompt templates: text with `{{name}}` placeholders. Parsing and filling take time linear in the input. */
 
-import { Either, Option } from "effect"
+import { Option, Result } from "effect"
 import * as Json from "../Json.ts"
 import type { Variables } from "../run/Run.ts"
 import { type BlockMark, type FilledPart, type FilledValue, isDataValue, textOf } from "./FilledPart.ts"
@@ -52,11 +52,11 @@ const runLength = (text: string, from: number): number => {
   return end - from
 }
 
-const invalid = (text: string, offset: number, reason: string): Either.Either<never, BrokenBraces> => {
+const invalid = (text: string, offset: number, reason: string): Result.Result<never, BrokenBraces> => {
   const before = text.slice(0, offset)
   const lineStart = before.lastIndexOf("\n") + 1
   const line = before.split("\n").length
-  return Either.left({ offset, line, column: offset - lineStart + 1, reason })
+  return Result.fail({ offset, line, column: offset - lineStart + 1, reason })
 }
 
 /** The path that begins at `from`, and its end. A missing name between two dots is empty. */
@@ -84,7 +84,7 @@ const wrongCharacter = (character: string | undefined): string =>
  * placeholder. Single braces are text, and so is a `}}` that closes two of them, so a prompt may contain JSON. Any
  * other `}}` is an error.
  */
-export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
+export const parse = (text: string): Result.Result<Template, BrokenBraces> => {
   const parts: Array<string | Placeholder | BlockMark> = []
   const placeholders: Array<Placeholder> = []
   /** Where the blocks begin that are not closed yet. */
@@ -142,7 +142,7 @@ export const parse = (text: string): Either.Either<Template, BrokenBraces> => {
   const unclosed = openBlocks.at(-1)
   if (unclosed !== undefined) return invalid(text, unclosed, "this `{{#data}}` is never closed by `{{/data}}`")
   parts.push(text.slice(literalStart))
-  return Either.right({ parts, placeholders })
+  return Result.succeed({ parts, placeholders })
 }
 
 /** The names of the placeholders, each once, in order of appearance. */
@@ -161,7 +161,7 @@ const nothing = { text: "", isData: false }
 export const fill = (
   { parts, placeholders }: Template,
   variables: Variables
-): Either.Either<ReadonlyArray<FilledPart>, ReadonlyArray<string>> => {
+): Result.Result<ReadonlyArray<FilledPart>, ReadonlyArray<string>> => {
   const values = new Map<string, Omit<FilledValue, "name"> & { readonly isNull: boolean }>()
   const missing = new Set<string>()
   for (const { name, path, optional } of placeholders) {
@@ -173,8 +173,8 @@ export const fill = (
       } else if (!optional) missing.add(name)
     }
   }
-  if (missing.size > 0) return Either.left([...missing])
-  return Either.right(
+  if (missing.size > 0) return Result.fail([...missing])
+  return Result.succeed(
     parts.map((part): FilledPart => {
       if (typeof part === "string" || "block" in part) return part
       const { name, optional } = part
@@ -185,5 +185,5 @@ export const fill = (
 }
 
 /** The prompt, or the names of all placeholders without a value. */
-export const render = (template: Template, variables: Variables): Either.Either<string, ReadonlyArray<string>> =>
-  Either.map(fill(template, variables), textOf)
+export const render = (template: Template, variables: Variables): Result.Result<string, ReadonlyArray<string>> =>
+  Result.map(fill(template, variables), textOf)

@@ -1,6 +1,6 @@
 /** A trigger request, and the part of it that templates and filters see. */
 
-import { Either } from "effect"
+import { Result } from "effect"
 import { BodyTooLarge, InvalidBody, UnsupportedMediaType } from "../Errors.ts"
 import * as Json from "../Json.ts"
 import { allFiles, incomingFiles, maxFile, mostFiles, type StoredFile } from "../run/RunFile.ts"
@@ -78,11 +78,11 @@ const notAccepted = (kinds: ReadonlyArray<Payload.BodyKind>): UnsupportedMediaTy
   return new UnsupportedMediaType({ detail: `Send ${accepted}.` })
 }
 
-type Payloads = Either.Either<unknown, InvalidBody>
+type Payloads = Result.Result<unknown, InvalidBody>
 
 /** The body's text, or what is wrong with it. */
-const textOf = ({ body, headers, secretMembers, token }: IncomingRequest): Either.Either<string, string> =>
-  Either.map(Payload.decode(body, contentType(headers)), (text) =>
+const textOf = ({ body, headers, secretMembers, token }: IncomingRequest): Result.Result<string, string> =>
+  Result.map(Payload.decode(body, contentType(headers)), (text) =>
     withoutMembers(withoutToken(text, token), secretMembers)
   )
 
@@ -91,14 +91,14 @@ const invalidBody = (detail: string) => new InvalidBody({ detail })
 /** The body as a JSON object, also if it was sent as a form. */
 export const objectOf = (
   request: IncomingRequest
-): Either.Either<Payload.JsonObject, InvalidBody | UnsupportedMediaType> =>
-  Either.flatMap(
-    Either.mapLeft(textOf(request), invalidBody),
-    (text): Either.Either<Payload.JsonObject, InvalidBody | UnsupportedMediaType> => {
+): Result.Result<Payload.JsonObject, InvalidBody | UnsupportedMediaType> =>
+  Result.flatMap(
+    Result.mapError(textOf(request), invalidBody),
+    (text): Result.Result<Payload.JsonObject, InvalidBody | UnsupportedMediaType> => {
       const json = Payload.bodyKindOf(request.headers) === "form" ? Payload.jsonInForm(text) : text
       return json === undefined
-        ? Either.left(notAccepted(["json"]))
-        : Either.mapLeft(Payload.parseObject(json), invalidBody)
+        ? Result.fail(notAccepted(["json"]))
+        : Result.mapError(Payload.parseObject(json), invalidBody)
     }
   )
 
@@ -112,11 +112,11 @@ const withoutTokenIn = (value: unknown, token: string | undefined): unknown => {
 const parsed = (request: IncomingRequest): Payloads => {
   const type = contentType(request.headers)
   // From a caller that sends nothing, such as a scheduler.
-  if (type === undefined && request.body.length === 0) return Either.right("")
+  if (type === undefined && request.body.length === 0) return Result.succeed("")
   return isMultipart(request)
-    ? Either.map(partsOf(request), (parts) => withoutTokenIn(Payload.ofParts(parts), request.token))
-    : Either.mapLeft(
-        Either.flatMap(textOf(request), (text) => Payload.parse(request.headers, text)),
+    ? Result.map(partsOf(request), (parts) => withoutTokenIn(Payload.ofParts(parts), request.token))
+    : Result.mapError(
+        Result.flatMap(textOf(request), (text) => Payload.parse(request.headers, text)),
         invalidBody
       )
 }
@@ -139,13 +139,13 @@ const payloadOf = once(parsed)
 export const isMultipart = ({ headers }: IncomingRequest): boolean => Payload.bodyKindOf(headers) === "multipart"
 
 const partsOf = once(
-  ({ body, headers }): Either.Either<ReadonlyArray<Part>, InvalidBody> =>
-    Either.mapLeft(parseMultipart(body, contentType(headers) ?? ""), invalidBody)
+  ({ body, headers }): Result.Result<ReadonlyArray<Part>, InvalidBody> =>
+    Result.mapError(parseMultipart(body, contentType(headers) ?? ""), invalidBody)
 )
 
 /** The texts of a form with files, by name. */
-export const fieldsOf = (request: IncomingRequest): Either.Either<Payload.JsonObject, InvalidBody> =>
-  Either.map(partsOf(request), (parts) => {
+export const fieldsOf = (request: IncomingRequest): Result.Result<Payload.JsonObject, InvalidBody> =>
+  Result.map(partsOf(request), (parts) => {
     const fields = Payload.fieldsOf(parts.filter(([, value]) => typeof value === "string"))
     return withoutTokenIn(fields, request.token) as Payload.JsonObject
   })
@@ -154,8 +154,8 @@ export const fieldsOf = (request: IncomingRequest): Either.Either<Payload.JsonOb
 export const filesOf = (
   request: IncomingRequest,
   maxBody: number
-): Either.Either<ReadonlyArray<StoredFile>, InvalidBody | BodyTooLarge> =>
-  Either.flatMap(isMultipart(request) ? partsOf(request) : Either.right([]), (parts) => {
+): Result.Result<ReadonlyArray<StoredFile>, InvalidBody | BodyTooLarge> =>
+  Result.flatMap(isMultipart(request) ? partsOf(request) : Result.succeed([]), (parts) => {
     const sent = parts.flatMap(([, file, bytes]) =>
       // A form in a browser sends such a part for a field without a file.
       typeof file === "string" || (file.filename === "" && bytes.length === 0)
@@ -167,7 +167,7 @@ export const filesOf = (
       sent.length > mostFiles ||
       sent.some(({ bytes }) => bytes.length > maxFile) ||
       request.body.length - size > maxBody
-    return isTooMuch ? Either.left(filesTooLarge(maxBody)) : Either.right(incomingFiles(sent))
+    return isTooMuch ? Result.fail(filesTooLarge(maxBody)) : Result.succeed(incomingFiles(sent))
   })
 
 /** The longest body of this type, in bytes, where another may be so long. */
@@ -203,10 +203,10 @@ export const queryOf = ({ search, token }: IncomingRequest): RequestValues["quer
 export const beginningOf = ({ body, headers, secretMembers, token }: IncomingRequest, bytes: number): string => {
   const beginning = body.subarray(0, bytes)
   const isForm = Payload.bodyKindOf(headers) === "multipart"
-  const text = isForm ? Either.left("") : Payload.decode(beginning, contentType(headers))
+  const text = isForm ? Result.fail("") : Payload.decode(beginning, contentType(headers))
   return withoutMembers(
     withoutCutToken(
-      Either.getOrElse(text, () => lenientUtf8.decode(beginning)),
+      Result.getOrElse(text, () => lenientUtf8.decode(beginning)),
       token
     ),
     secretMembers
@@ -217,8 +217,8 @@ export const beginningOf = ({ body, headers, secretMembers, token }: IncomingReq
 export const valuesOf = (
   request: IncomingRequest,
   secret: ReadonlyArray<string> = []
-): Either.Either<RequestValues, InvalidBody> =>
-  Either.map(payloadOf(request), (payload) => ({
+): Result.Result<RequestValues, InvalidBody> =>
+  Result.map(payloadOf(request), (payload) => ({
     payload,
     headers: headersOf(request, secret),
     query: queryOf(request)

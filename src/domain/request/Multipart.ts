@@ -1,5 +1,5 @@
 /** Bodies of type `multipart/form-data` (RFC 7578). Browser-safe. */
-import { Either } from "effect"
+import { Result } from "effect"
 
 /** An uploaded file. Only a text that a prompt may hold has its content here; others have their names alone. */
 export interface FormFile {
@@ -93,26 +93,26 @@ const partOf = (bytes: Uint8Array): Part | undefined => {
 }
 
 /** The parts of the body, by its `Content-Type`, or what is wrong with it. */
-export const parseMultipart = (body: Uint8Array, type: string): Either.Either<ReadonlyArray<Part>, string> => {
+export const parseMultipart = (body: Uint8Array, type: string): Result.Result<ReadonlyArray<Part>, string> => {
   const boundary = parameter(type, "boundary")
-  if (boundary === undefined) return Either.left("The body's `Content-Type` has no `boundary`.")
-  if (boundary.length > longestBoundary) return Either.left("The body's `boundary` is too long.")
+  if (boundary === undefined) return Result.fail("The body's `Content-Type` has no `boundary`.")
+  if (boundary.length > longestBoundary) return Result.fail("The body's `boundary` is too long.")
   const first = encoder.encode(`--${boundary}`)
   const delimiter = encoder.encode(`\r\n--${boundary}`)
   const parts: Array<Part> = []
   let from = find(body, first, 0)
-  if (from < 0) return Either.left("The body has no part of a form.")
+  if (from < 0) return Result.fail("The body has no part of a form.")
   from += first.length
   while (body[from] !== dash || body[from + 1] !== dash) {
     while (from < body.length && body[from] !== cr) from++
     const end = find(body, delimiter, from)
-    if (end < 0) return Either.left("The body ends within a part of the form.")
+    if (end < 0) return Result.fail("The body ends within a part of the form.")
     // From the end of the line on: a part without headers begins with an empty line.
     const part = partOf(body.subarray(from + 2, end))
-    if (part === undefined) return Either.left("A part of the form has no name.")
-    if (parts.length === mostParts) return Either.left(`The form has more than ${mostParts} parts.`)
+    if (part === undefined) return Result.fail("A part of the form has no name.")
+    if (parts.length === mostParts) return Result.fail(`The form has more than ${mostParts} parts.`)
     parts.push(part)
     from = end + delimiter.length
   }
-  return Either.right(parts)
+  return Result.succeed(parts)
 }

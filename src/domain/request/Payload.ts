@@ -1,6 +1,6 @@
 /** Bodies of requests as values. Browser-safe: an editor reads a pasted body as the server reads a received one. */
 
-import { Either, Predicate } from "effect"
+import { Predicate, Result } from "effect"
 import * as Json from "../Json.ts"
 import { type FormFile, type Part, parseMultipart } from "./Multipart.ts"
 
@@ -53,31 +53,31 @@ const decoderOf = (type: string | undefined): Decoder => {
 }
 
 /** The body's text, or its fault. Byte order marks are dropped: some senders write two. */
-export const decode = (body: Uint8Array, type?: string): Either.Either<string, string> => {
+export const decode = (body: Uint8Array, type?: string): Result.Result<string, string> => {
   const decoder = decoderOf(type)
   try {
-    return Either.right(decoder.decode(body).replace(/^\uFEFF+/, ""))
+    return Result.succeed(decoder.decode(body).replace(/^\uFEFF+/, ""))
   } catch {
-    return Either.left(`The body is not ${decoder.encoding.toUpperCase()}.`)
+    return Result.fail(`The body is not ${decoder.encoding.toUpperCase()}.`)
   }
 }
 
-export const parseJson = (text: string): Either.Either<unknown, string> => {
+export const parseJson = (text: string): Result.Result<unknown, string> => {
   try {
-    return Either.right(Json.parse(text))
+    return Result.succeed(Json.parse(text))
   } catch {
-    return Either.left("The body is not JSON.")
+    return Result.fail("The body is not JSON.")
   }
 }
 
 export type JsonObject = { readonly [name: string]: unknown }
 
 /** The body as a JSON object, or its fault. */
-export const parseObject = (text: string): Either.Either<JsonObject, string> =>
-  Either.flatMap(parseJson(text), (value) =>
-    Predicate.isReadonlyRecord(value)
-      ? Either.right(value as JsonObject)
-      : Either.left("The body is not a JSON object.")
+export const parseObject = (text: string): Result.Result<JsonObject, string> =>
+  Result.flatMap(parseJson(text), (value) =>
+    Predicate.isReadonlyObject(value)
+      ? Result.succeed(value as JsonObject)
+      : Result.fail("The body is not a JSON object.")
   )
 
 /** Form fields by name; a repeated field is a list. */
@@ -109,16 +109,16 @@ const decodedPart = (part: string, decoder: Decoder): string => {
 /** JSON that was sent as a form, as by `curl -d '{"a":1}'`; encoded, it is the name of the only field. */
 export const jsonInForm = (text: string): string | undefined => {
   if (!/^\s*([[{]|%5b|%7b)/i.test(text)) return undefined
-  if (Either.isRight(parseJson(text))) return text
-  const fields = Object.entries(Either.getOrElse(parseForm(text, utf8), () => ({})))
+  if (Result.isSuccess(parseJson(text))) return text
+  const fields = Object.entries(Result.getOrElse(parseForm(text, utf8), () => ({})))
   const [[name, value] = ["", undefined]] = fields
-  return fields.length === 1 && value === "" && Either.isRight(parseJson(name)) ? name : undefined
+  return fields.length === 1 && value === "" && Result.isSuccess(parseJson(name)) ? name : undefined
 }
 
-const parseForm = (text: string, decoder: Decoder): Either.Either<FormFields, string> => {
+const parseForm = (text: string, decoder: Decoder): Result.Result<FormFields, string> => {
   try {
     const pairs = text.split("&").filter((pair) => pair !== "")
-    return Either.right(
+    return Result.succeed(
       fieldsOf(
         pairs.map((pair) => {
           const at = pair.indexOf("=")
@@ -129,7 +129,7 @@ const parseForm = (text: string, decoder: Decoder): Either.Either<FormFields, st
       )
     )
   } catch {
-    return Either.left(`The body is not a form in ${decoder.encoding.toUpperCase()}.`)
+    return Result.fail(`The body is not a form in ${decoder.encoding.toUpperCase()}.`)
   }
 }
 
@@ -137,7 +137,7 @@ const parseForm = (text: string, decoder: Decoder): Either.Either<FormFields, st
 const unwrapped = (fields: { readonly [name: string]: unknown }): unknown => {
   const { payload } = fields
   if (typeof payload !== "string" || Object.keys(fields).length > 1) return fields
-  return Either.getOrElse(parseJson(payload), () => fields)
+  return Result.getOrElse(parseJson(payload), () => fields)
 }
 
 /** The value of a stored body. A body that was cut or cannot be parsed is a text. */
@@ -149,25 +149,25 @@ export const ofKept = ({
   readonly headers?: { readonly [name: string]: string }
 }): unknown => {
   if (body === "" && headers["content-type"] === undefined) return ""
-  return Either.getOrElse(parse(headers, body), () => body)
+  return Result.getOrElse(parse(headers, body), () => body)
 }
 
 /** The fields of a form with files, by name. */
 export const ofParts = (parts: ReadonlyArray<Part>): unknown => unwrapped(fieldsOf<string | FormFile>(parts))
 
 /** The value of a body with these headers: any JSON, a form's fields by name, or the text itself. */
-export const parse = (headers: Headers, text: string): Either.Either<unknown, string> => {
+export const parse = (headers: Headers, text: string): Result.Result<unknown, string> => {
   const type = typeOf(headers)
   switch (bodyKindOf(headers) ?? "text") {
     case "json":
       return parseJson(text)
     case "form": {
       const json = jsonInForm(text)
-      return json === undefined ? Either.map(parseForm(text, decoderOf(type)), unwrapped) : parseJson(json)
+      return json === undefined ? Result.map(parseForm(text, decoderOf(type)), unwrapped) : parseJson(json)
     }
     case "multipart":
-      return Either.map(parseMultipart(new TextEncoder().encode(text), type ?? ""), ofParts)
+      return Result.map(parseMultipart(new TextEncoder().encode(text), type ?? ""), ofParts)
     case "text":
-      return Either.right(text)
+      return Result.succeed(text)
   }
 }

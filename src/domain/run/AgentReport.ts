@@ -1,5 +1,6 @@
 /** What an agent reports of its work besides the answer. Absent parts are unknown. */
-import { Either, Predicate, Schema } from "effect"
+import { Predicate, Result, Schema, Struct } from "effect"
+import { AnyJson, Int, pattern } from "../SchemaParts.ts"
 import { storable } from "../StorableText.ts"
 import { optional } from "../Time.ts"
 
@@ -10,23 +11,23 @@ const maxSuggestions = 10
 /** In US dollars, far above what a run can cost, so that sums stay finite. */
 const maxCost = 1_000_000_000
 
-const count = (of: string) => optional(Schema.NonNegativeInt.annotations({ description: of }))
-const name = Schema.NonEmptyString.pipe(Schema.maxLength(maxName))
+const count = (of: string) => optional(Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: of }))
+const name = Schema.NonEmptyString.check(Schema.isMaxLength(maxName))
 
 export const AgentUsage = Schema.Struct({
   input_tokens: count("Tokens that the model read, cached ones included."),
   output_tokens: count("Tokens that the model wrote."),
   cached_input_tokens: count("Input tokens that were read from a cache."),
   cost_usd: optional(
-    Schema.Number.pipe(Schema.between(0, maxCost)).annotations({
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: maxCost })).annotate({
       description: "In US dollars, as the agent reported it."
     })
   ),
-  model: optional(name.annotations({ description: "The model that did most of the work." }))
-}).annotations({ identifier: "AgentUsage", description: "What the work used. A field is absent when it is not known." })
+  model: optional(name.annotate({ description: "The model that did most of the work." }))
+}).annotate({ identifier: "AgentUsage", description: "What the work used. A field is absent when it is not known." })
 export type AgentUsage = typeof AgentUsage.Type
 
-export const SessionUsage = AgentUsage.omit("model").annotations({
+export const SessionUsage = AgentUsage.mapFields(Struct.omit(["model"])).annotate({
   identifier: "SessionUsage",
   description:
     "What the whole session has used so far, of an agent that counts it. The thread's next prompt has it, so that its run is not charged for it again."
@@ -36,28 +37,28 @@ export type SessionUsage = typeof SessionUsage.Type
 const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 
 export const RunLink = Schema.Struct({
-  title: name,
-  url: Schema.String.pipe(
-    Schema.maxLength(maxUrl),
-    Schema.filter((text) => isHttp(text) || "must be an http or https URL")
-  )
-}).annotations({ identifier: "RunLink", description: "A result of the work, such as a pull request." })
+  title: name.annotate({ description: "What the link shows." }),
+  url: Schema.String.check(
+    Schema.isMaxLength(maxUrl),
+    Schema.makeFilter((text) => isHttp(text) || "must be an http or https URL", { toJsonSchema: () => ({}) })
+  ).annotate({ description: "An http or https URL." })
+}).annotate({ identifier: "RunLink", description: "A result of the work, such as a pull request." })
 export type RunLink = typeof RunLink.Type
 
 const maxNote = 500
-const hash = optional(Schema.String.pipe(Schema.pattern(/^[\da-f]{40,64}$/)))
+const hash = optional(Schema.String.check(pattern(/^[\da-f]{40,64}$/)))
 
 export const WorkspaceReport = Schema.Struct({
-  base: hash.annotations({ description: "The commit that the agent began with." }),
-  head: hash.annotations({ description: "The commit that is checked out now." }),
+  base: hash.annotate({ description: "The commit that the agent began with." }),
+  head: hash.annotate({ description: "The commit that is checked out now." }),
   files: count("How many files differ from the base, committed or not."),
   insertions: count("Lines that the base does not have."),
   deletions: count("Lines of the base that are gone."),
-  branch: optional(name.annotations({ description: "The branch that was pushed." })),
+  branch: optional(name.annotate({ description: "The branch that was pushed." })),
   note: optional(
-    Schema.String.pipe(Schema.maxLength(maxNote)).annotations({ description: "What did not go as asked for." })
+    Schema.String.check(Schema.isMaxLength(maxNote)).annotate({ description: "What did not go as asked for." })
   )
-}).annotations({
+}).annotate({
   identifier: "WorkspaceReport",
   description: "What the agent changed in its copy of a git repository."
 })
@@ -65,28 +66,28 @@ export type WorkspaceReport = typeof WorkspaceReport.Type
 
 export const AgentReport = Schema.Struct({
   usage: optional(AgentUsage),
-  session_id: optional(name.annotations({ description: "The agent's session, in which it can continue." })),
+  session_id: optional(name.annotate({ description: "The agent's session, in which it can continue." })),
   session_lost: optional(
-    Schema.Boolean.annotations({
+    Schema.Boolean.annotate({
       description: "`true` if the agent no longer had the thread's session, and began another one."
     })
   ),
   history_given: optional(
-    Schema.Boolean.annotations({
+    Schema.Boolean.annotate({
       description:
         "`true` if the agent had no session of the thread, and got the thread's earlier prompts and answers with the prompt."
     })
   ),
   session_usage: optional(SessionUsage),
-  links: optional(Schema.Array(RunLink).annotations({ description: `What the work produced, up to ${maxLinks}.` })),
+  links: optional(Schema.Array(RunLink).annotate({ description: `What the work produced, up to ${maxLinks}.` })),
   denied: optional(
-    Schema.Array(name).annotations({
+    Schema.Array(name).annotate({
       description: `Permissions that the agent asked for and did not get, such as a tool's name, up to ${maxLinks}.`
     })
   ),
   workspace: optional(WorkspaceReport),
   asks: optional(
-    Schema.Array(name).annotations({
+    Schema.Array(name).annotate({
       description: `Present when the answer is a question: replies to choose from, up to ${maxSuggestions}, or none.`
     })
   )
@@ -96,8 +97,7 @@ export type AgentReport = typeof AgentReport.Type
 /** What callers see of the work besides the answer's text. */
 export const ShownReport = Schema.Struct({
   answer: optional(
-    Schema.Unknown.annotations({
-      jsonSchema: {},
+    AnyJson.annotate({
       description: "The value of an answer that matches the webhook's `answer_schema`: any JSON."
     })
   ),
@@ -133,16 +133,16 @@ export const sessionOf = ({
 })
 
 /** The value if it has the schema's type; text in it becomes storable. */
-const read = <A, I>(schema: Schema.Schema<A, I>) => {
-  const decode = Schema.decodeUnknownEither(schema)
+const read = <A, I>(schema: Schema.Codec<A, I>) => {
+  const decode = Schema.decodeUnknownResult(schema)
   return (value: unknown): A | undefined =>
-    Either.getOrUndefined(decode(typeof value === "string" ? storable(value) : value))
+    Result.getOrUndefined(decode(typeof value === "string" ? storable(value) : value))
 }
 
 const readStruct = <Fields extends Readonly<Record<string, (value: unknown) => unknown>>>(fields: Fields) => {
   const entries = Object.entries(fields)
   return (value: unknown) => {
-    if (!Predicate.isRecord(value)) return undefined
+    if (!Predicate.isObject(value)) return undefined
     const known = entries.flatMap(([field, read]) => {
       const found = value[field] === undefined ? undefined : read(value[field])
       return found === undefined ? [] : [[field, found] as const]
@@ -158,8 +158,8 @@ const readList =
   (value: unknown): ReadonlyArray<A> | undefined =>
     Array.isArray(value) ? value.slice(0, most).flatMap((one) => readOne(one) ?? []) : undefined
 
-const readNumber = read(AgentUsage.fields.cost_usd.from)
-const readCount = read(AgentUsage.fields.input_tokens.from)
+const readNumber = read(AgentUsage.fields.cost_usd.schema)
+const readCount = read(AgentUsage.fields.input_tokens.schema)
 const readUrl = read(RunLink.fields.url)
 
 const amounts = {
@@ -169,7 +169,7 @@ const amounts = {
   cost_usd: readNumber
 }
 
-const readHash = read(WorkspaceReport.fields.base.from)
+const readHash = read(WorkspaceReport.fields.base.schema)
 
 const readLink = (value: unknown): RunLink | undefined => {
   const link = readStruct({ title: readName, url: readUrl })(value)

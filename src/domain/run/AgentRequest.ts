@@ -1,38 +1,34 @@
 /** What a webhook asks of the agent beside the prompt. The leader decides what of it is allowed. */
-import { Predicate, Schema, Struct } from "effect"
+import { Schema, Struct } from "effect"
+import { AnyObject, Int } from "../SchemaParts.ts"
 import { optional } from "../Time.ts"
-import type { JsonObject } from "../webhook/WebhookSettingKinds.ts"
 import type { SettingValues } from "../webhook/WebhookSettings.ts"
 
-const text = (description: string) => Schema.String.annotations({ description })
-
-/** Not `Schema.Record`, which copies the object and loses a member called `__proto__`. */
-const AnswerSchema = Schema.declare((value): value is JsonObject => Predicate.isReadonlyRecord(value), {
-  description: "A JSON Schema (draft 2020-12). The answer must be JSON that matches it, and nothing else.",
-  jsonSchema: { type: "object", additionalProperties: true }
-})
+const text = (description: string) => Schema.String.annotate({ description })
 
 export const AgentRequest = Schema.Struct({
   model: optional(text("The agent's model.")),
   permissions: optional(
     text("What the agent may do: the name of a permission profile that the leader's operator has defined.")
   ),
-  max_turns: optional(
-    Schema.Int.annotations({ description: "How many turns (responses of its model) the agent may take." })
-  ),
-  max_cost: optional(Schema.Number.annotations({ description: "What the run may cost, in US dollars." })),
-  may_ask: optional(Schema.Boolean.annotations({ description: "`false`: the agent must not ask questions." })),
+  max_turns: optional(Int.annotate({ description: "How many turns (responses of its model) the agent may take." })),
+  max_cost: optional(Schema.Finite.annotate({ description: "What the run may cost, in US dollars." })),
+  may_ask: optional(Schema.Boolean.annotate({ description: "`false`: the agent must not ask questions." })),
   workspace_ref: optional(
     text("The branch, tag, ref or commit to work on, for an agent with a repository. It may come from a caller.")
   ),
   workspace_exact: optional(
-    Schema.Boolean.annotations({
+    Schema.Boolean.annotate({
       description:
         "`true`: a person approved the run for the commit `workspace_ref`, so the agent must work on no other."
     })
   ),
-  answer_schema: optional(AnswerSchema)
-}).annotations({ identifier: "AgentRequest", description: "What the webhook asks of the agent besides the prompt." })
+  answer_schema: optional(
+    AnyObject.annotate({
+      description: "A JSON Schema (draft 2020-12). The answer must be JSON that matches it, and nothing else."
+    })
+  )
+}).annotate({ identifier: "AgentRequest", description: "What the webhook asks of the agent besides the prompt." })
 export type AgentRequest = typeof AgentRequest.Type
 
 /** The webhook's setting for each part that a leader may refuse. */

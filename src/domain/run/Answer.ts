@@ -1,5 +1,5 @@
 /** The value in an answer of an agent, for webhooks with an `answer_schema`. */
-import { Either } from "effect"
+import { Result } from "effect"
 import type { Fault } from "../Errors.ts"
 import * as Json from "../Json.ts"
 import { checkVariables } from "../prompt/Variables.ts"
@@ -29,14 +29,14 @@ export const valueIn = (answer: string): unknown => {
 const noJson: Fault = { pointer: "", detail: "is not JSON" }
 
 /** The value if it can be checked by a schema, stored and sent; or its faults. */
-export const readAnswer = (answer: string): Either.Either<unknown, ReadonlyArray<Fault>> => {
+export const readAnswer = (answer: string): Result.Result<unknown, ReadonlyArray<Fault>> => {
   const value = valueIn(answer)
-  if (value === undefined) return Either.left([noJson])
+  if (value === undefined) return Result.fail([noJson])
   const faults = checkVariables({ answer: value }, "").map(({ detail, pointer }) => ({
     pointer: pointer.slice("/answer".length),
     detail
   }))
-  return faults.length === 0 ? Either.right(value) : Either.left(faults)
+  return faults.length === 0 ? Result.succeed(value) : Result.fail(faults)
 }
 
 /** How many faults are listed. */

@@ -71,7 +71,7 @@ export const readReport = (message: Readonly<Record<string, unknown>>): Progress
 
 /** The progress in a leader's message; `undefined` if it says nothing or has no number. */
 export const readProgress = (message: unknown): NumberedProgress | undefined => {
-  if (!Predicate.isRecord(message)) return undefined
+  if (!Predicate.isObject(message)) return undefined
   const { seq } = message
   if (typeof seq !== "number" || !Number.isSafeInteger(seq) || seq < 0) return undefined
   const progress = readReport(message)

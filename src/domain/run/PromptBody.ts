@@ -1,5 +1,5 @@
 /** A prompt as leaders get it, on every bus. */
-import { Predicate, Schema } from "effect"
+import { Schema } from "effect"
 import { RunId, ThreadId, WebhookId } from "../Id.ts"
 import { optional, time } from "../Time.ts"
 import { SessionUsage } from "./AgentReport.ts"
@@ -7,17 +7,7 @@ import { AgentRequest } from "./AgentRequest.ts"
 import { RunFile } from "./RunFile.ts"
 import { RunSource } from "./RunSource.ts"
 
-const text = (description: string) => Schema.String.annotations({ description })
-
-/** Not `Schema.Record`, which copies the object and loses a member called `__proto__`. */
-const Values = Schema.declare(
-  (value): value is Readonly<Record<string, string>> =>
-    Predicate.isReadonlyRecord(value) && Object.values(value).every(Predicate.isString),
-  {
-    description: "The inserted values by placeholder. They come from the caller.",
-    jsonSchema: { type: "object", additionalProperties: { type: "string" } }
-  }
-)
+const text = (description: string) => Schema.String.annotate({ description })
 
 /** An earlier run of a thread. */
 export const ThreadTurn = Schema.Struct({ prompt: text("Its prompt."), response: text("Its answer.") })
@@ -27,16 +17,20 @@ export const PromptBody = Schema.Struct({
   run_id: RunId,
   source: RunSource,
   webhook: optional(
-    Schema.Struct({ id: WebhookId, name: text("The webhook's name.") }).annotations({
+    Schema.Struct({ id: WebhookId, name: text("The webhook's name.") }).annotate({
       description: "Absent for a chat message."
     })
   ),
   prompt: text("The prompt: at most 256 KiB of UTF-8."),
   template: optional(text("What the prompt was made from. Absent for a chat message.")),
-  values: optional(Values),
+  values: optional(
+    Schema.Record(Schema.String, Schema.String).annotate({
+      description: "The inserted values by placeholder. They come from the caller."
+    })
+  ),
   agent: optional(AgentRequest),
   files: optional(
-    Schema.Array(RunFile).annotations({
+    Schema.Array(RunFile).annotate({
       description:
         "The files that came with the request, or that it named. The leader asks for their contents, except for those that are `missing`."
     })
@@ -47,12 +41,12 @@ export const PromptBody = Schema.Struct({
       session_id: optional(text("The agent's session in which to continue.")),
       session_usage: optional(SessionUsage),
       history: optional(
-        Schema.Array(ThreadTurn).annotations({
+        Schema.Array(ThreadTurn).annotate({
           description:
             "The thread's latest prompts and answers, oldest first, up to ten and 64 Ki characters; long ones are cut. Present if no answer has reported a session, or if the webhook has `thread_history`."
         })
       )
-    }).annotations({ description: "The conversation that the prompt belongs to." })
+    }).annotate({ description: "The conversation that the prompt belongs to." })
   ),
   deadline: optional(time("Present if a caller waits. Afterwards, nobody needs the answer."))
 })

@@ -1,6 +1,7 @@
-import * as VariantSchema from "@effect/experimental/VariantSchema"
-import { DateTime, Predicate, Schema } from "effect"
+import { DateTime, Duration, Schema } from "effect"
+import { VariantSchema } from "effect/schema"
 import { RunId, ThreadId, WebhookId } from "../Id.ts"
+import { AnyObject, Int } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { RunThread } from "../Thread.ts"
 import { optional, time } from "../Time.ts"
@@ -12,25 +13,25 @@ import { RunFile } from "./RunFile.ts"
 import { RunSource } from "./RunSource.ts"
 import { allStatuses, type FinalStatus, leaderCodes, leaderErrors, limitCodes, runStatuses } from "./RunStatus.ts"
 
-export const RunStatus = Schema.Literal(...allStatuses).annotations({
+export const RunStatus = Schema.Literals(allStatuses).annotate({
   identifier: "RunStatus",
   description: "`queued`, then `running`, then one of the others, which are final."
 })
 export type RunStatus = typeof RunStatus.Type
 
-export const RunMode = Schema.Literal("async", "wait").annotations({
+export const RunMode = Schema.Literals(["async", "wait"]).annotate({
   description: "Whether the caller waits for the answer."
 })
 export type RunMode = typeof RunMode.Type
 
-export const CancelledBy = Schema.Literal(...cancellers).annotations({
+export const CancelledBy = Schema.Literals(cancellers).annotate({
   identifier: "CancelledBy",
   description:
     "Who cancelled the run or its pending retry: the webhook's caller, a program with the admin key, a session of the web UI, or the program that this server is part of. Or what: a newer run with its key (`superseded`), or a request for which `cancel_if` holds (`event`). `denied`: the person in `decided_by` denied it. `approval_expired`: nobody approved it in time."
 })
 export type CancelledBy = typeof CancelledBy.Type
 
-export const RunErrorCode = Schema.Literal(
+export const RunErrorCode = Schema.Literals([
   "agent_error",
   "answer_too_large",
   "budget_exceeded",
@@ -38,37 +39,33 @@ export const RunErrorCode = Schema.Literal(
   "team_gone",
   "team_not_running",
   "undeliverable"
-).annotations({
+]).annotate({
   description:
     "The leader said so (`agent_error`), the daily budget of cost was used up before the sending (`budget_exceeded`), the team's queue went away (`team_gone`), no leader came in time (`team_not_running`), or the broker gave up (`undeliverable`). With `answer_too_large`, the answer had more than 1 MiB, and `response` is its beginning; with `answer_invalid`, it does not match the webhook's `answer_schema`, and `response` is its text. At a limit of the run (`turns_exceeded`, `cost_exceeded`) the agent was stopped, and `response` is what there is of an answer. With `agent_stalled`, it was stopped because it had shown nothing for longer than its leader allows."
 })
 export const RunError = Schema.Struct({
   code: RunErrorCode,
-  message: Schema.String.annotations({ description: "What happened, in the leader's or the server's words." })
-}).annotations({ identifier: "RunError", description: "Why the run ended as `error`." })
+  message: Schema.String.annotate({ description: "What happened, in the leader's or the server's words." })
+}).annotate({ identifier: "RunError", description: "Why the run ended as `error`." })
 export type RunError = typeof RunError.Type
 
-export type Variables = { readonly [name: string]: unknown }
-
-/** Used unchanged: a `Schema.Record` copies, and loses the name `__proto__`. */
-export const Variables: Schema.Schema<Variables> = Schema.declare<Variables>(Predicate.isReadonlyRecord, {
+export const Variables = AnyObject.annotate({
   identifier: "Variables",
-  description: "The values for the template's placeholders, as the caller sent them: any JSON.",
-  message: () => "must be an object",
-  jsonSchema: { type: "object", additionalProperties: true }
+  description: "The values for the template's placeholders, as the caller sent them: any JSON."
 })
+export type Variables = typeof Variables.Type
 
 /** One definition, two records: `json` is what the API shows, `row` what a `Repo` stores. */
 const { FieldOnly, Struct, extract } = VariantSchema.make({ variants: ["json", "row"], defaultVariant: "json" })
-const shown = FieldOnly("json")
-const stored = FieldOnly("row")
+const shown = FieldOnly(["json"])
+const stored = FieldOnly(["row"])
 
 const record = Struct({
   run_id: RunId,
   source: RunSource,
-  webhook_id: optional(WebhookId.annotations({ description: "Absent for a chat message." })),
+  webhook_id: optional(WebhookId.annotate({ description: "Absent for a chat message." })),
   webhook_version: optional(
-    Schema.Int.annotations({
+    Int.annotate({
       description:
         "The `version` of the webhook from whose template the prompt was made. Absent: none, as for a message or a reply."
     })
@@ -77,27 +74,23 @@ const record = Struct({
   mode: RunMode,
   status: RunStatus,
   title: optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description:
         "What it is about, in a line: its webhook's `run_title`, filled in. Absent: none, or a value was missing."
     })
   ),
   agent: optional(AgentRequest),
   thread: shown(optional(RunThread)),
-  replay_of: optional(RunId.annotations({ description: "The run that this one repeats on request." })),
+  replay_of: optional(RunId.annotate({ description: "The run that this one repeats on request." })),
   chained_from: optional(
-    RunId.annotations({ description: "The run whose end started this one, by a destination of the kind `chain`." })
+    RunId.annotate({ description: "The run whose end started this one, by a destination of the kind `chain`." })
   ),
-  chain_depth: optional(
-    Schema.Int.annotations({ description: "The number of runs before it in its chain. Absent: none." })
-  ),
-  retry_of: shown(optional(RunId.annotations({ description: "The failed run whose next attempt this one is." }))),
-  attempt: optional(
-    Schema.Int.annotations({ description: "Which attempt it is, from 1 on, of a webhook that has `retries`." })
-  ),
-  max_attempts: optional(Schema.Int.annotations({ description: "How many attempts there are at most." })),
+  chain_depth: optional(Int.annotate({ description: "The number of runs before it in its chain. Absent: none." })),
+  retry_of: shown(optional(RunId.annotate({ description: "The failed run whose next attempt this one is." }))),
+  attempt: optional(Int.annotate({ description: "Which attempt it is, from 1 on, of a webhook that has `retries`." })),
+  max_attempts: optional(Int.annotate({ description: "How many attempts there are at most." })),
   retry_at: optional(time("Of a failed run that will be tried again: when, at the earliest.")),
-  retried_by: optional(RunId.annotations({ description: "Of a failed run: its next attempt." })),
+  retried_by: optional(RunId.annotate({ description: "Of a failed run: its next attempt." })),
   accepted_at: time("When the run was stored, and 202 could be sent."),
   collecting_until: optional(
     time(
@@ -105,14 +98,14 @@ const record = Struct({
     )
   ),
   joined: optional(
-    Schema.Int.annotations({
+    Int.annotate({
       description: "How many later triggers have joined the run, if its webhook has `coalesce` or `approval`."
     })
   ),
   approval_until: optional(
     time("Until when this queued run waits for its approval. Then it is cancelled. Absent: it needs none, or has it.")
   ),
-  decided_by: optional(Schema.String.annotations({ description: "Who approved or denied the run." })),
+  decided_by: optional(Schema.String.annotate({ description: "Who approved or denied the run." })),
   sent_at: optional(
     time("When the broker confirmed the prompt; of a run that was answered before that, when it was admitted.")
   ),
@@ -131,66 +124,66 @@ const record = Struct({
     )
   ),
   unconfirmed: optional(
-    Schema.Boolean.annotations({
+    Schema.Boolean.annotate({
       description:
         "True: it was released although its leader had not confirmed that its agent has stopped. The agent may still work."
     })
   ),
   rests: optional(
-    Schema.Int.annotations({
+    Int.annotate({
       description:
         "How often it went back to the head of its team's queue, because its agent had reached a usage limit. Absent: never."
     })
   ),
   triggered_by: optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description:
         "For a run that an MCP tool started: the ID of the API key that called the tool, or `admin_key`. For a reply by a button in Slack: `slack:` and the member's ID."
     })
   ),
   asked_by: optional(
-    Schema.String.annotations({
+    Schema.String.annotate({
       description:
         "Who asked for the run, besides `triggered_by`: the IDs of members of Slack (`slack:U0456`) and of keys, one in a line. They cannot approve it, unless the webhook's `approvers` has `self`. Absent: unknown."
     })
   ),
   callback_url: optional(
-    Schema.String.annotations({ description: "Where its caller wanted the end to be sent (`callback_url`)." })
+    Schema.String.annotate({ description: "Where its caller wanted the end to be sent (`callback_url`)." })
   ),
   cancelled_by: optional(CancelledBy),
   superseded_by: optional(
-    RunId.annotations({ description: "Of a run that a newer one replaced, if its webhook has `singleton`: that one." })
+    RunId.annotate({ description: "Of a run that a newer one replaced, if its webhook has `singleton`: that one." })
   ),
   delivery_failed: optional(
-    Schema.Boolean.annotations({
+    Schema.Boolean.annotate({
       description: "Of an ended run: true while a delivery to one of the webhook's destinations has finally failed."
     })
   ),
   duration_ms: shown(
-    optional(Schema.Number.annotations({ description: "Milliseconds from `started_at` to `finished_at`." }))
+    optional(Schema.Finite.annotate({ description: "Milliseconds from `started_at` to `finished_at`." }))
   ),
   variables: Variables,
   files: optional(
-    Schema.Array(RunFile).annotations({
+    Schema.Array(RunFile).annotate({
       description:
         "The files that came with the request or that it named (`in-…`), and those that the agent left (`out-…`)."
     })
   ),
   conversation: shown(
     Schema.Struct({
-      prompt: Schema.String.annotations({ description: "The rendered prompt, as the leader got it." }),
+      prompt: Schema.String.annotate({ description: "The rendered prompt, as the leader got it." }),
       response: optional(
-        Schema.String.annotations({
+        Schema.String.annotate({
           description: "The agent's answer; of a `timeout` or `cancelled` run, one that came late."
         })
       )
-    }).annotations({ description: "What was asked and answered." })
+    }).annotate({ description: "What was asked and answered." })
   ),
   answer: shown(ShownReport.fields.answer),
   error: shown(optional(RunError)),
   last_step: shown(
     optional(
-      Schema.String.annotations({
+      Schema.String.annotate({
         description: "Of a `timeout` run: what its agent had reported last, such as `Retrying: 429 (4 of 10)`."
       })
     )
@@ -210,24 +203,24 @@ const record = Struct({
   error_code: stored(optional(RunErrorCode)),
   error_message: stored(optional(Schema.String)),
   report: stored(optional(AgentReport)),
-  timeout_ms: stored(Schema.Number),
+  timeout_ms: stored(Schema.Finite),
   thread_id: stored(optional(ThreadId)),
   thread_key: stored(optional(Schema.String)),
   /** The delay of a retry after an `error`; absent: no retry. */
-  retry_after_seconds: stored(optional(Schema.Number)),
+  retry_after_seconds: stored(optional(Schema.Finite)),
   /** How long its agent may work after the caller stopped waiting; absent: its timeout stops the agent. */
-  max_work_ms: stored(optional(Schema.Number)),
+  max_work_ms: stored(optional(Schema.Finite)),
   /**
    * In wait mode, known from the start; for an asynchronous run, once it was sent. Before that, it limits the wait for
    * a leader of a run that is only sent to a leader; such a run ends as `noLeaderInTime`.
    */
   deadline_at: stored(optional(time("When it times out."))),
   admitted_at: stored(optional(time("When it got its slots, just before it was published."))),
-  traceparent: stored(optional(Schema.String.annotations({ description: "Its trace, as in W3C trace context." })))
+  traceparent: stored(optional(Schema.String.annotate({ description: "Its trace, as in W3C trace context." })))
 })
 
 /** A run as the history shows it. */
-export const Run = extract(record, "json").annotations({
+export const Run = extract(record, "json").annotate({
   identifier: "Run",
   description: "One execution, as the history shows it."
 })
@@ -242,7 +235,9 @@ export const durationOf = ({
   started_at,
   finished_at
 }: Pick<RunRow, "started_at" | "finished_at">): Pick<Run, "duration_ms"> =>
-  started_at && finished_at ? { duration_ms: Math.max(0, DateTime.distance(started_at, finished_at)) } : {}
+  started_at && finished_at
+    ? { duration_ms: Math.max(0, Duration.toMillis(DateTime.distance(started_at, finished_at))) }
+    : {}
 
 /** A row's `replay_of` is either, as `attempt` says. */
 export const earlierRunOf = ({ attempt = 1, replay_of }: Pick<RunRow, "attempt" | "replay_of">) =>
@@ -351,7 +346,7 @@ export const stopAt = (
   at: DateTime.Utc
 ): DateTime.Utc =>
   outcome.status === "timeout" && max_work_ms !== undefined && started_at !== undefined
-    ? DateTime.max(at, DateTime.add(started_at, { millis: max_work_ms }))
+    ? DateTime.max(at, DateTime.add(started_at, { milliseconds: max_work_ms }))
     : at
 
 /** Whether the outcome is the leader's own. Then it got the prompt, recorded or not. */

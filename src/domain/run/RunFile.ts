@@ -1,5 +1,6 @@
 /** Files of a run: those that came with its request or that it named (`in`), and those that its agent left (`out`). Browser-safe. */
 import { Schema } from "effect"
+import { Int } from "../SchemaParts.ts"
 import { storable } from "../StorableText.ts"
 import { optional } from "../Time.ts"
 
@@ -14,17 +15,19 @@ const longestName = 100
 /** Of a longer name, the end counts. */
 const longestGiven = 1_000
 
-const text = (description: string) => Schema.String.annotations({ description })
+const text = (description: string) => Schema.String.annotate({ description })
 
 export const RunFile = Schema.Struct({
   id: text("Unique in the run: `in-1`, `out-1`."),
   name: text("The sender's name without what is special in names of files. Those of a request differ, in either case."),
   type: text("The media type that its sender named. Do not trust it."),
   size: optional(
-    Schema.NonNegativeInt.annotations({ description: "In bytes; absent: the server does not have it, or not yet." })
+    Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+      description: "In bytes; absent: the server does not have it, or not yet."
+    })
   ),
   missing: optional(text("Why the server does not have it, and will not. Do not ask for it."))
-}).annotations({
+}).annotate({
   identifier: "RunFile",
   description: "A file that came with the request or that it named, or that the agent left."
 })

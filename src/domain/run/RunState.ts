@@ -1,26 +1,29 @@
+import { Struct } from "effect"
 import { durationOf, earlierRunOf, Run, type RunRow } from "./Run.ts"
 
 /** A run's progress, without its title, its texts, its thread, what was asked of its agent and its agent's report. */
-export const RunState = Run.omit(
-  "title",
-  "agent",
-  "thread",
-  "variables",
-  "files",
-  "conversation",
-  "answer",
-  "error",
-  "last_step",
-  "usage",
-  "session_id",
-  "session_lost",
-  "history_given",
-  "session_usage",
-  "links",
-  "denied",
-  "workspace",
-  "asks"
-).annotations({
+export const RunState = Run.mapFields(
+  Struct.omit([
+    "title",
+    "agent",
+    "thread",
+    "variables",
+    "files",
+    "conversation",
+    "answer",
+    "error",
+    "last_step",
+    "usage",
+    "session_id",
+    "session_lost",
+    "history_given",
+    "session_usage",
+    "links",
+    "denied",
+    "workspace",
+    "asks"
+  ])
+).annotate({
   identifier: "RunState",
   description: "How far a run has come, without any of its texts."
 })

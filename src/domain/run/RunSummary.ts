@@ -6,12 +6,12 @@ import { Run, type RunRow, toRun } from "./Run.ts"
 /** How much of a text lists show, in Unicode code points. */
 export const shownLength = 1_000
 
-const size = (of: string) => Schema.Number.annotations({ description: `Of ${of}.` })
+const size = (of: string) => Schema.Finite.annotate({ description: `Of ${of}.` })
 
 /** A run in lists. Texts may have megabytes, so a list has the beginning of each, and its length. */
 export const RunSummary = Schema.Struct({
   ...Run.fields,
-  truncated: Schema.Boolean.annotations({
+  truncated: Schema.Boolean.annotate({
     description: `Whether a text is longer than what is shown, ${shownLength} characters of each: the prompt, the response, the error's message, and the variables as JSON. \`GET /api/runs/:run_id\` shows the whole.`
   }),
   sizes: Schema.Struct({
@@ -19,8 +19,8 @@ export const RunSummary = Schema.Struct({
     prompt: size("the rendered prompt"),
     response: optional(size("the response")),
     error: optional(size("the error's message"))
-  }).annotations({ description: "How long the whole texts are, in bytes of UTF-8." })
-}).annotations({
+  }).annotate({ description: "How long the whole texts are, in bytes of UTF-8." })
+}).annotate({
   identifier: "RunSummary",
   description: "A run as lists show it: its texts are cut when they are long."
 })

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { RunId, WebhookId } from "../Id.ts"
+import { Int } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { type FinalStatus, finalStatuses } from "./RunStatus.ts"
@@ -7,11 +8,11 @@ import { ReportedUsage } from "./RunUsage.ts"
 
 /** How runs ended that were accepted in some period. */
 export const Counts = Schema.Struct({
-  ...(Object.fromEntries(finalStatuses.map((status) => [status, Schema.Number])) as {
-    readonly [S in FinalStatus]: typeof Schema.Number
+  ...(Object.fromEntries(finalStatuses.map((status) => [status, Schema.Finite])) as {
+    readonly [S in FinalStatus]: typeof Schema.Finite
   }),
   /** Not finished: queued or running. */
-  live: Schema.Number
+  live: Schema.Finite
 })
 export type Counts = typeof Counts.Type
 
@@ -20,29 +21,29 @@ const usage = optional(ReportedUsage)
 
 /** Counts without those that are 0. */
 const SparseCounts = Schema.Struct({
-  ...(Object.fromEntries(finalStatuses.map((status) => [status, optional(Schema.Number)])) as {
-    readonly [S in FinalStatus]: ReturnType<typeof optional<number, number>>
+  ...(Object.fromEntries(finalStatuses.map((status) => [status, optional(Schema.Finite)])) as {
+    readonly [S in FinalStatus]: Schema.optionalKey<typeof Schema.Finite>
   }),
-  live: optional(Schema.Number)
+  live: optional(Schema.Finite)
 })
 
 /** A webhook's last 24 hours, without those that had no runs. */
 export const Activity = Schema.Struct({
   webhook_id: WebhookId,
   /** `hour` is 0 for the oldest and 23 for the last one, which ends now. Ascending. */
-  hours: Schema.Array(Schema.Struct({ hour: Schema.Int, ...SparseCounts.fields, usage }))
-}).annotations({ identifier: "Activity" })
+  hours: Schema.Array(Schema.Struct({ hour: Int, ...SparseCounts.fields, usage }))
+}).annotate({ identifier: "Activity" })
 export type Activity = typeof Activity.Type
 
-export const StatisticsRange = Schema.Literal("24h", "7d", "30d")
+export const StatisticsRange = Schema.Literals(["24h", "7d", "30d"])
 export type StatisticsRange = typeof StatisticsRange.Type
 
 export const StatisticsBucket = Schema.Struct({
   ...Counts.fields,
   at: time("When the bucket begins; it ends where the next one begins."),
   /** Milliseconds, of successful runs; absent without any. */
-  median_ms: optional(Schema.Number),
-  slowest_ms: optional(Schema.Number),
+  median_ms: optional(Schema.Finite),
+  slowest_ms: optional(Schema.Finite),
   usage
 })
 export type StatisticsBucket = typeof StatisticsBucket.Type
@@ -57,7 +58,7 @@ export const Totals = Schema.Struct({
   day_before: StatisticsBucket,
   /** The last 14 days in UTC, with today. */
   days: Schema.Array(StatisticsBucket)
-}).annotations({ identifier: "Totals" })
+}).annotate({ identifier: "Totals" })
 export type Totals = typeof Totals.Type
 
 /** The run that a team has now. */
@@ -70,32 +71,32 @@ export const WorkNow = Schema.Struct({
   since: time("When the leader reported that it started; before that, when it was sent."),
   /** What the agent last reported that it does. */
   activity: optional(Schema.String)
-}).annotations({ identifier: "WorkNow" })
+}).annotate({ identifier: "WorkNow" })
 export type WorkNow = typeof WorkNow.Type
 
 /** What a webhook has used today of `max_runs_per_day` and `max_cost_per_day`. */
 const BudgetUse = Schema.Struct({
-  runs: Schema.Number.annotations({ description: "The runs that count for `max_runs_per_day`." }),
-  cost_usd: Schema.Number.annotations({
+  runs: Schema.Finite.annotate({ description: "The runs that count for `max_runs_per_day`." }),
+  cost_usd: Schema.Finite.annotate({
     description:
       "What counts for `max_cost_per_day`, in US dollars: reported costs, and `WEBHOOK_UNKNOWN_COST` for other runs."
   }),
-  unknown_cost_usd: Schema.Number.annotations({
+  unknown_cost_usd: Schema.Finite.annotate({
     description: "`WEBHOOK_UNKNOWN_COST`. 0: a run whose cost is unknown counts for nothing in `max_cost_per_day`."
   }),
   resets_at: time("The next midnight in UTC.")
-}).annotations({ identifier: "BudgetUse", description: "Today's use of the webhook's budgets; absent without any." })
+}).annotate({ identifier: "BudgetUse", description: "Today's use of the webhook's budgets; absent without any." })
 
 /** A webhook's current and past work. */
 export const Statistics = Schema.Struct({
   /** Runs that hold one of `limit` slots. */
-  slots_in_use: Schema.Number,
-  limit: Schema.Number,
+  slots_in_use: Schema.Finite,
+  limit: Schema.Finite,
   /** Accepted and waiting for a slot or the team. */
-  queued: Schema.Number,
+  queued: Schema.Finite,
   budget: optional(BudgetUse),
   buckets: Schema.Array(StatisticsBucket)
-}).annotations({ identifier: "Statistics" })
+}).annotate({ identifier: "Statistics" })
 export type Statistics = typeof Statistics.Type
 
 /** The runs accepted within one step of time. */

@@ -3,7 +3,7 @@ import { optional, time } from "../Time.ts"
 
 export const UsageLimit = Schema.Struct({
   until: optional(time("When the limit ends. Absent: unknown."))
-}).annotations({
+}).annotate({
   identifier: "UsageLimit",
   description: "The agent has reached a usage limit of its provider, and cannot work until it ends."
 })
@@ -17,4 +17,4 @@ export const usageLimitBody = (limit: UsageLimit | undefined) => (limit === unde
 
 /** The limit that an `error` reply reports, if any. A time that is none is left out: the limit counts. */
 export const readUsageLimit = ({ limited }: { readonly limited?: unknown }): { readonly limited?: UsageLimit } =>
-  Predicate.isRecord(limited) ? { limited: Option.getOrElse(decode(limited), () => ({})) } : {}
+  Predicate.isObject(limited) ? { limited: Option.getOrElse(decode(limited), () => ({})) } : {}

@@ -1,4 +1,4 @@
-import { DateTime } from "effect"
+import { DateTime, Duration } from "effect"
 import { BudgetExceeded } from "../Errors.ts"
 
 /** What a webhook may use per day, in UTC. Absent: no limit of this kind. */
@@ -37,7 +37,7 @@ export const budgetExceeded = (
   const resets_at = budgetResetsAt(at)
   return new BudgetExceeded({
     ...{ of, limit, used: Math.max(limit, used), resets_at },
-    retry_after_ms: DateTime.distance(at, resets_at)
+    retry_after_ms: Duration.toMillis(DateTime.distance(at, resets_at))
   })
 }
 

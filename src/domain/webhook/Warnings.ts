@@ -8,11 +8,11 @@ import { isShortSecret } from "./SecretHint.ts"
 import type { Window } from "./WebhookSettingKinds.ts"
 
 export const Warning = Schema.Struct({
-  pointer: Schema.String.annotations({
+  pointer: Schema.String.annotate({
     description: "The field that the warning is about, as a JSON Pointer (RFC 6901)."
   }),
-  detail: Schema.String.annotations({ description: "The risk, and what to do about it." })
-}).annotations({ identifier: "Warning", description: "A risk of the webhook's settings." })
+  detail: Schema.String.annotate({ description: "The risk, and what to do about it." })
+}).annotate({ identifier: "Warning", description: "A risk of the webhook's settings." })
 export type Warning = typeof Warning.Type
 
 interface Warned {

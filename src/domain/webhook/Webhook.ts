@@ -1,7 +1,8 @@
-import * as VariantSchema from "@effect/experimental/VariantSchema"
-import { DateTime, Predicate, Schema } from "effect"
+import { DateTime, Schema } from "effect"
+import { VariantSchema } from "effect/schema"
 import { WebhookId } from "../Id.ts"
 import type { Run } from "../run/Run.ts"
+import { AnyObject, Int, pattern } from "../SchemaParts.ts"
 import { TeamName } from "../Team.ts"
 import { optional, time } from "../Time.ts"
 import { Secret, Verification } from "../verification/Verification.ts"
@@ -11,9 +12,9 @@ import {
   accepts,
   collected,
   isAccepted,
-  type JsonObject,
   longestReference,
   singletonWords,
+  type Value,
   type WebhookSetting
 } from "./WebhookSettingKinds.ts"
 import { type SettingValues, type WebhookSettingName, webhookSettings } from "./WebhookSettings.ts"
@@ -27,124 +28,92 @@ const { Field, FieldExcept, FieldOnly, Struct, extract } = VariantSchema.make({
 })
 
 /** Set at creation, and editable. */
-const editable = <A, I>(schema: Schema.Schema<A, I>) =>
+const editable = <S extends Schema.Top>(schema: S) =>
   Field({ json: schema, row: schema, draft: schema, edit: optional(schema) })
 
-const plainSchemaOf = (setting: WebhookSetting): Schema.Schema<any> => {
+const plainSchemaOf = (setting: WebhookSetting): Schema.Codec<any> => {
   switch (setting.kind) {
     case "whole number":
-      return Schema.Int.pipe(Schema.between(setting.min, setting.max))
+      return Int.check(Schema.isBetween({ minimum: setting.min, maximum: setting.max }))
     case "amount":
-      return Schema.Number.pipe(Schema.between(0.01, setting.max))
+      return Schema.Finite.check(Schema.isBetween({ minimum: 0.01, maximum: setting.max }))
     case "text":
-      return Schema.String.pipe(Schema.pattern(new RegExp(setting.pattern)))
+      return Schema.String.check(pattern(new RegExp(setting.pattern)))
     case "expression":
     case "template":
-      return Schema.String.pipe(Schema.minLength(1), Schema.maxLength(setting.maxLength))
+      return Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(setting.maxLength))
     case "webhook":
-      return Schema.String.pipe(Schema.minLength(1), Schema.maxLength(longestReference))
+      return Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(longestReference))
     case "choice":
-      return Schema.Literal(...setting.words)
+      return Schema.Literals(setting.words)
     case "switch":
       return Schema.Boolean
-    case "window":
+    case "window": {
+      const seconds = Int.check(Schema.isBetween({ minimum: 1, maximum: setting.longest }))
       return Schema.Struct({
-        ...{ key: Schema.String, within: Schema.Number, quiet: optional(Schema.Number) },
-        collect: optional(Schema.Literal(...collected))
-      }).pipe(
-        Schema.filter((window) => isAccepted(setting, window), {
-          jsonSchema: {
-            type: "object",
-            description: setting.description,
-            properties: {
-              key: { type: "string", maxLength: 256, description: "Where the input says what a trigger is about." },
-              within: {
-                ...{ type: "integer", minimum: 1, maximum: setting.longest },
-                description: "When the window closes, in seconds after its first trigger."
-              },
-              quiet: {
-                ...{ type: "integer", minimum: 1, maximum: setting.longest },
-                description:
-                  "The window closes earlier, if there is no trigger for this many seconds. At most `within`. Default: it does not."
-              },
-              collect: {
-                ...{ type: "string", enum: collected },
-                description:
-                  "With `all`, the template has the input of each trigger in `combined.requests`, the first one first: of the latest 100, up to 1 MiB. Default: `last`."
-              }
-            },
-            required: ["key", "within"],
-            additionalProperties: false
-          },
-          arbitrary: () => (fc) =>
-            fc.record(
-              {
-                key: fc.stringMatching(/^[a-z]{1,9}$/),
-                within: fc.integer({ min: 9, max: setting.longest }),
-                quiet: fc.integer({ min: 1, max: 9 }),
-                collect: fc.constantFrom(...collected)
-              },
-              { requiredKeys: ["key", "within"] }
-            )
-        })
-      )
+        key: Schema.String.check(Schema.isMaxLength(256)).annotate({
+          description: "Where the input says what a trigger is about."
+        }),
+        within: seconds.annotate({ description: "When the window closes, in seconds after its first trigger." }),
+        quiet: optional(
+          seconds.annotate({
+            description:
+              "The window closes earlier, if there is no trigger for this many seconds. At most `within`. Default: it does not."
+          })
+        ),
+        collect: optional(
+          Schema.Literals(collected).annotate({
+            description:
+              "With `all`, the template has the input of each trigger in `combined.requests`, the first one first: of the latest 100, up to 1 MiB. Default: `last`."
+          })
+        )
+      }).check(accepted(setting))
+    }
     case "singleton":
       return Schema.Struct({
-        key: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(setting.maxLength)).annotations({
+        key: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(setting.maxLength)).annotate({
           description: "A template: runs with the same result have the same key."
         }),
-        on_new: Schema.Literal(...singletonWords).annotations({
+        on_new: Schema.Literals(singletonWords).annotate({
           description: "What a new request does while there is such a run."
         })
-      }).pipe(
-        Schema.filter((singleton) => isAccepted(setting, singleton), {
-          jsonSchema: { description: setting.description }
-        })
-      )
+      }).check(accepted(setting))
     case "json":
-      // As in `Variables`: a copy would lose a member called `__proto__`.
-      return Schema.declare(
-        (value): value is JsonObject => Predicate.isReadonlyRecord(value) && isAccepted(setting, value),
-        {
-          jsonSchema: { type: "object", additionalProperties: true },
-          arbitrary: () => (check) => check.dictionary(check.string(), check.string())
-        }
-      )
+      return AnyObject.check(accepted(setting))
     case "networks":
-      return Schema.Array(Schema.String).pipe(
-        Schema.filter((networks) => isAccepted(setting, networks), {
-          jsonSchema: { minItems: 1, maxItems: setting.most },
-          // Random texts are hardly ever networks; generating some would take minutes.
-          arbitrary: () => (fc) => fc.constantFrom(["192.0.2.7"], ["10.0.0.0/8", "2001:db8::/32"])
-        })
+      return Schema.Array(Schema.String).check(
+        Schema.isMinLength(1),
+        Schema.isMaxLength(setting.most),
+        accepted(setting)
       )
     case "list":
-      return Schema.Array(Schema.String.pipe(Schema.pattern(new RegExp(setting.pattern)))).pipe(
-        Schema.minItems(1),
-        Schema.maxItems(setting.most)
+      return Schema.Array(Schema.String.check(pattern(new RegExp(setting.pattern)))).check(
+        Schema.isMinLength(1),
+        Schema.isMaxLength(setting.most)
       )
     case "retries":
       return Schema.Struct({
-        max_retries: Schema.Int.pipe(Schema.between(1, setting.mostRetries)).annotations({
+        max_retries: Int.check(Schema.isBetween({ minimum: 1, maximum: setting.mostRetries })).annotate({
           description: "How often it is tried again at most."
         }),
-        backoff_seconds: Schema.Int.pipe(Schema.between(1, setting.mostSeconds)).annotations({
+        backoff_seconds: Int.check(Schema.isBetween({ minimum: 1, maximum: setting.mostSeconds })).annotate({
           description: "How long after the first failure."
         })
       })
   }
 }
 
+/** What JSON Schema cannot say. */
+const accepted = (setting: WebhookSetting) =>
+  Schema.makeFilter((value: Value) => isAccepted(setting, value), { toJsonSchema: () => ({}) })
+
 const schemaOf = (setting: WebhookSetting) =>
-  plainSchemaOf(setting).annotations({
-    description: setting.description,
-    message: () => ({ message: accepts(setting), override: true })
-  })
+  plainSchemaOf(setting).annotate({ description: setting.description, message: accepts(setting) })
 
 /** Absent until it is set, and after an edit to `null`. */
-const removable = <A, I>(schema: Schema.Schema<A, I>, onNull: string) => {
+const removable = <S extends Schema.Top>(schema: S, onNull: string) => {
   const field = optional(schema)
-  const edit = optional(Schema.NullOr(schema).annotations({ description: onNull }))
+  const edit = optional(Schema.NullOr(schema).annotate({ description: onNull }))
   return Field({ json: field, row: field, draft: field, edit })
 }
 
@@ -153,57 +122,50 @@ const settings = Object.fromEntries(
     name,
     removable(schemaOf(setting), "`null` gives it back to its default.")
   ])
-) as { readonly [Name in WebhookSettingName]: ReturnType<typeof removable<SettingValues[Name], SettingValues[Name]>> }
+) as { readonly [Name in WebhookSettingName]: ReturnType<typeof removable<Schema.Codec<SettingValues[Name]>>> }
 
-const enabled = Schema.Boolean.annotations({ description: "Switched off, it answers triggers with 404." })
+const enabled = Schema.Boolean.annotate({ description: "Switched off, it answers triggers with 404." })
 
-const generated = FieldExcept("draft", "edit")
+const generated = FieldExcept(["draft", "edit"])
 
 const record = Struct({
   id: generated(WebhookId),
   name: editable(
-    Schema.String.pipe(
-      Schema.minLength(1),
-      Schema.maxLength(255),
-      Schema.annotations({ description: "What people call it; need not be unique." })
-    )
+    Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255)).annotate({
+      description: "What people call it; need not be unique."
+    })
   ),
   team: editable(TeamName),
   prompt_template: editable(
-    Schema.String.pipe(
-      Schema.minLength(1),
-      Schema.maxLength(65_536),
-      Schema.annotations({ description: "The prompt, with `{{name}}` where a variable goes." })
-    )
+    Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(65_536)).annotate({
+      description: "The prompt, with `{{name}}` where a variable goes."
+    })
   ),
   variables: generated(
-    Schema.Array(Schema.String).annotations({
+    Schema.Array(Schema.String).annotate({
       description: "The names found in the template, each once, in order of appearance."
     })
   ),
   ...settings,
   verification: removable(Verification, "`null` asks callers for nothing but the token; the secrets are deleted."),
-  secret: FieldOnly(
-    "draft",
-    "edit"
-  )(
+  secret: FieldOnly(["draft", "edit"])(
     optional(
-      Secret.annotations({
+      Secret.annotate({
         description:
           "What callers sign with, or send, as `verification` says. It is stored encrypted and never shown again."
       })
     )
   ),
-  keep_old_secret: FieldOnly("edit")(
+  keep_old_secret: FieldOnly(["edit"])(
     optional(
-      Schema.Boolean.annotations({
+      Schema.Boolean.annotate({
         description:
           "With a new `secret`: whether the one before is accepted beside it (default: no). `false` alone ends that."
       })
     )
   ),
   secret_hint: generated(
-    optional(Schema.String.annotations({ description: "The end of the secret, to distinguish secrets: `…x7Qa`." }))
+    optional(Schema.String.annotate({ description: "The end of the secret, to distinguish secrets: `…x7Qa`." }))
   ),
   secret_set_at: generated(optional(time("When the secret was set; absent: there is none."))),
   verified_at: generated(
@@ -214,57 +176,53 @@ const record = Struct({
     )
   ),
   old_secret_hint: generated(
-    optional(Schema.String.annotations({ description: "The end of the secret before, while that is accepted too." }))
+    optional(Schema.String.annotate({ description: "The end of the secret before, while that is accepted too." }))
   ),
   /** Encrypted, as `old_sealed_secret`. */
-  sealed_secret: FieldOnly("row")(optional(Schema.String)),
-  old_sealed_secret: FieldOnly("row")(optional(Schema.String)),
+  sealed_secret: FieldOnly(["row"])(optional(Schema.String)),
+  old_sealed_secret: FieldOnly(["row"])(optional(Schema.String)),
   enabled: Field({ json: enabled, row: enabled, draft: optional(enabled), edit: optional(enabled) }),
   paused_at: generated(optional(time("When it was paused because runs failed in a row; absent: it is not paused."))),
   paused_by: generated(
-    optional(Schema.Literal("automatic").annotations({ description: "Who paused it: this server (`automatic`)." }))
+    optional(Schema.Literal("automatic").annotate({ description: "Who paused it: this server (`automatic`)." }))
   ),
   paused_reason: generated(
-    optional(Schema.String.annotations({ description: "Why it was paused, such as `5 runs failed in a row`." }))
+    optional(Schema.String.annotate({ description: "Why it was paused, such as `5 runs failed in a row`." }))
   ),
   /** Failures before then do not pause it. */
-  failures_since: FieldOnly("row")(optional(time("When counting began."))),
+  failures_since: FieldOnly(["row"])(optional(time("When counting began."))),
   /** What it had and did before belongs to the team before, too. */
-  moved_at: FieldOnly("row")(optional(time("When it came to its team from another one."))),
-  version: generated(
-    Schema.Int.annotations({ description: "Another one with each change, but for triggers; also the `ETag`." })
-  ),
+  moved_at: FieldOnly(["row"])(optional(time("When it came to its team from another one."))),
+  version: generated(Int.annotate({ description: "Another one with each change, but for triggers; also the `ETag`." })),
   /** Of a webhook that shares another one's URL, the hash of a token that nobody has. */
-  token_hash: FieldOnly("row")(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>),
+  token_hash: FieldOnly(["row"])(Schema.Uint8Array as Schema.Codec<TokenHash>),
   token_hint: generated(
     optional(
-      Schema.String.annotations({
+      Schema.String.annotate({
         description: "The end of the token, to distinguish tokens: `…x7Qa`; absent: it has none (`shares`)."
       })
     )
   ),
   /** Like `token_hash`, until `old_token_valid_until`. */
-  old_token_hash: FieldOnly("row")(optional(Schema.Uint8ArrayFromSelf as Schema.Schema<TokenHash>)),
+  old_token_hash: FieldOnly(["row"])(optional(Schema.Uint8Array as Schema.Codec<TokenHash>)),
   old_token_hint: generated(
-    optional(
-      Schema.String.annotations({ description: "The end of the token before, if that was left valid for a time." })
-    )
+    optional(Schema.String.annotate({ description: "The end of the token before, if that was left valid for a time." }))
   ),
   old_token_valid_until: generated(optional(time("Until when the token before is accepted."))),
   old_token_used_at: generated(
     optional(time("When the token before was last used since it was replaced; absent: not yet."))
   ),
-  old_token_used_from: generated(optional(Schema.String.annotations({ description: "From which address that was." }))),
+  old_token_used_from: generated(optional(Schema.String.annotate({ description: "From which address that was." }))),
   created_at: generated(time("When it was created.")),
   updated_at: generated(time("When it was last edited, or given a new token.")),
-  warnings: FieldOnly("json")(
-    optional(Schema.Array(Warning).annotations({ description: "Risks of the webhook's settings." }))
+  warnings: FieldOnly(["json"])(
+    optional(Schema.Array(Warning).annotate({ description: "Risks of the webhook's settings." }))
   ),
-  last_triggered_at: FieldOnly("json")(optional(time("When it last accepted a trigger; absent: never.")))
+  last_triggered_at: FieldOnly(["json"])(optional(time("When it last accepted a trigger; absent: never.")))
 })
 
 /** A stored definition. Anyone who knows its token may send its filled-in prompt to its team. */
-export const Webhook = extract(record, "json").annotations({
+export const Webhook = extract(record, "json").annotate({
   identifier: "Webhook",
   description: "Anyone who knows its token may send its prompt to its team."
 })
@@ -287,17 +245,17 @@ export const isShownToCallers = (
 ): boolean =>
   run.webhook_id === id &&
   run.team === team &&
-  (moved_at === undefined || DateTime.greaterThanOrEqualTo(run.accepted_at, moved_at))
+  (moved_at === undefined || DateTime.isGreaterThanOrEqualTo(run.accepted_at, moved_at))
 
 /** The fields of a new webhook. */
-export const WebhookDraft = extract(record, "draft").annotations({
+export const WebhookDraft = extract(record, "draft").annotate({
   identifier: "WebhookDraft",
   description: "A new webhook."
 })
 export type WebhookDraft = typeof WebhookDraft.Type
 
 /** The fields to change; `null` restores a setting's default. */
-export const WebhookEdit = extract(record, "edit").annotations({
+export const WebhookEdit = extract(record, "edit").annotate({
   identifier: "WebhookEdit",
   description: "The fields to change."
 })

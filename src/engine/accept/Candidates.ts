@@ -1,4 +1,4 @@
-import { DateTime, Duration, Effect } from "effect"
+import { Clock, DateTime, Duration, Effect } from "effect"
 import { type RunId, runIdAt } from "../../domain/Id.ts"
 import { type AgentRequest, agentRequestOf } from "../../domain/run/AgentRequest.ts"
 import { leaderWait, type RunMode, type Variables } from "../../domain/run/Run.ts"
@@ -105,7 +105,7 @@ export interface Candidates {
 
 export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(function* () {
   const settings = yield* Settings
-  const clock = yield* Effect.clock
+  const clock = yield* Clock.Clock
   const maxQueued = maxQueuedOfWebhook(settings)
 
   const timeoutOf = (webhook: WebhookRow) =>
@@ -135,7 +135,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
       wait
     }: Pick<RunRequest, "received_at" | "thread_key" | "triggered_by" | "wait">
   ): NewRun => {
-    const now = clock.unsafeCurrentTimeMillis()
+    const now = clock.currentTimeMillisUnsafe()
     return {
       run_id: runIdAt(now),
       ...origin,
@@ -147,7 +147,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         deadline_at: DateTime.addDuration(received_at, timeout),
         max_work: Duration.max(maxWork, timeout)
       }),
-      accepted_at: DateTime.unsafeMake(now)
+      accepted_at: DateTime.makeUnsafe(now)
     }
   }
 
@@ -294,7 +294,7 @@ export const keyOf = (
   { moved_at }: Pick<WebhookRow, "moved_at"> = {}
 ): NonNullable<NewRun["idempotency"]> => ({
   ...how,
-  key: moved_at === undefined ? key : `${key}\n${moved_at.epochMillis}`,
+  key: moved_at === undefined ? key : `${key}\n${moved_at.epochMilliseconds}`,
   expires_at: DateTime.addDuration(accepted_at, life)
 })
 

@@ -30,7 +30,7 @@ const decided = { approve: "approved", deny: "denied" } as const satisfies { rea
 
 /** A run of the teams that get the webhook's requests; `NotFound` for any other. */
 export const makeRunFor = Effect.map(HistoryStore, (history) =>
-  Effect.fnUntraced(function* (trigger: Pick<Trigger["Type"], "open">, webhook: OpenedWebhook, run_id: RunId) {
+  Effect.fnUntraced(function* (trigger: Pick<Trigger["Service"], "open">, webhook: OpenedWebhook, run_id: RunId) {
     const run = yield* history.run(run_id)
     const own = yield* trigger.open(run.webhook_id ?? "")
     const isOf = [webhook, ...(webhook.shared_by ?? [])].some(({ team }) => team === run.team)
@@ -57,7 +57,7 @@ export const make = Effect.gen(function* () {
         : { replace_original: false, response_type: "ephemeral", text }
     if (!isSlackUrl(response_url)) return Effect.void
     return post({ url: response_url, headers: asJson, body: Json.stringify(body) }).pipe(
-      Effect.catchAll(({ reason }) => Effect.logWarning(`Slack could not be told what came of a click: ${reason}`)),
+      Effect.catch(({ reason }) => Effect.logWarning(`Slack could not be told what came of a click: ${reason}`)),
       Effect.forkIn(scope)
     )
   }
@@ -78,7 +78,7 @@ export const make = Effect.gen(function* () {
     )
 
   const reply = (
-    trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
+    trigger: Pick<Trigger["Service"], "open" | "triggerRead">,
     team: WebhookRow["team"],
     { choice, member: { id } }: Click,
     run: Run,
@@ -99,7 +99,7 @@ export const make = Effect.gen(function* () {
         RunUnfinished: () => new NotFound(),
         ThreadEnded: () => Effect.succeed<Told>({ toOne: "The conversation has ended." })
       }),
-      Effect.catchAll((refusal): Effect.Effect<Told, NotFound | Unavailable> => {
+      Effect.catch((refusal): Effect.Effect<Told, NotFound | Unavailable> => {
         if (refusal._tag === "NotFound") return refusal
         if (refusal._tag === "Unavailable") return new Unavailable({ ...refusal, is_of_slack: true })
         return Effect.succeed({ toOne: textOf(refusal) })
@@ -108,7 +108,7 @@ export const make = Effect.gen(function* () {
 
   /** `undefined`: the request is no click. It is about runs of the teams that get the webhook's requests, and no others. */
   return (
-    trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
+    trigger: Pick<Trigger["Service"], "open" | "triggerRead">,
     webhook: OpenedWebhook,
     { received_at, variables: { payload } }: RunRequest
   ) => {

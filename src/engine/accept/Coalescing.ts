@@ -28,7 +28,7 @@ export const callbackRefused = new InvalidParameter({
  */
 export const keptWindow = (): NonNullable<NewRun["coalesce"]> => ({
   key: `${keptKey}${randomUUID()}`,
-  until: DateTime.unsafeMake(keptUntil)
+  until: DateTime.makeUnsafe(keptUntil)
 })
 
 /** Requests with different keys of `singleton` are never combined: one run has one key. */

@@ -33,12 +33,12 @@ export const make: Effect.Effect<
     const variables = { ...run.variables, ...Combined.of(template, requests, joined + 1) }
     return render({ ...template, id: webhook_id }, variables).pipe(
       Effect.map((rendered) => ({ run_id, variables, ...rendered })),
-      Effect.catchAll((refusal) => {
+      Effect.catch((refusal) => {
         if (refusal._tag === "Unavailable") return Effect.fail(refusal)
         if (requests.length <= 1) return Effect.succeed(run)
         return placedOf(run, requests.slice(refusal._tag === "PromptTooLarge" ? Math.ceil(requests.length / 4) : -1))
       }),
-      Effect.catchAllDefect((defect) => Effect.as(Effect.logError("The renderer failed", defect), run))
+      Effect.catchDefect((defect) => Effect.as(Effect.logError("The renderer failed", defect), run))
     )
   }
 

@@ -1,4 +1,4 @@
-import { Context, type DateTime, Effect, Either, type Fiber, Layer, Metric } from "effect"
+import { Context, type DateTime, Effect, type Fiber, Layer, Metric, Result } from "effect"
 import { IdempotencyKeyReused, TeamNotRunning, Unavailable, type WebhookPaused } from "../../domain/Errors.ts"
 import { type Run, waitsForLeader } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -32,7 +32,7 @@ export interface ExistingRun {
 export type HandOverRefused = AcceptanceRefused | TeamNotRunning | WebhookPaused
 
 /** The row is the hand-over: any server sends an accepted run, even if this process ends. */
-export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
+export class HandOver extends Context.Service<
   HandOver,
   {
     /** Accepts a run if its team has a leader, or if it waits for one. Returns the earlier run that it repeats or joins. */
@@ -40,10 +40,10 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
     /** The same for several runs, in this order. The answers have the same order. */
     readonly acceptAll: (
       candidates: ReadonlyArray<Candidate>
-    ) => Effect.Effect<ReadonlyArray<Either.Either<Accepted, HandOverRefused>>, Unavailable>
+    ) => Effect.Effect<ReadonlyArray<Result.Result<Accepted, HandOverRefused>>, Unavailable>
   }
->() {
-  static readonly layer: Layer.Layer<HandOver, never, Shutdown | Steps | TeamLeaders | TeamStore> = Layer.scoped(
+>()("webhook-trigger/HandOver") {
+  static readonly layer: Layer.Layer<HandOver, never, Shutdown | Steps | TeamLeaders | TeamStore> = Layer.effect(
     HandOver,
     Effect.gen(function* () {
       const leaders = yield* TeamLeaders
@@ -52,7 +52,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       const reach = yield* Checkpoints.Checkpoints
       const steps = yield* Steps
       const commitOne = ({ isShared = false, run }: Candidate, isLed: boolean) =>
-        Effect.flatMap(steps.accept([{ run, isLed }], { apart: isShared }), ([answer]) => answer!)
+        Effect.flatMap(steps.accept([{ run, isLed }], { apart: isShared }), ([answer]) => Effect.fromResult(answer!))
 
       const unlessStopping = <A, E>(begin: () => Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> =>
         shutdown.hasBegun() ? Effect.fail(stopping) : begin()
@@ -64,8 +64,8 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
       ): Effect.Effect<Accepted, HandOverRefused | Unavailable> => {
         return run.idempotency === undefined
           ? Effect.fail(error)
-          : Effect.flatMap(steps.repeatOnly(run), (answer) => answer).pipe(
-              Effect.catchTag("BudgetExceeded", "RateLimited", "TooManyQueued", () => Effect.fail(error))
+          : Effect.flatMap(steps.repeatOnly(run), Effect.fromResult).pipe(
+              Effect.catchTag(["BudgetExceeded", "RateLimited", "TooManyQueued"], () => Effect.fail(error))
             )
       }
 
@@ -93,7 +93,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
           )
         }
         return Effect.flatMap(isLedFor(candidate.run), (isLed) =>
-          Effect.withFiberRuntime<ExistingRun | undefined, HandOverRefused | Unavailable>((fiber) =>
+          Effect.withFiber<ExistingRun | undefined, HandOverRefused | Unavailable>((fiber) =>
             Effect.flatMap(commitOf(inTraceOf(fiber, candidate), isLed), (acceptance) =>
               Checkpoints.after(reach("accepted"), earlierOf(candidate.run, acceptance))
             )
@@ -123,7 +123,7 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
         return yield* Effect.forEach(candidates, (candidate) => {
           const answer = answerOf.get(candidate)
           const given = answer === undefined ? settled(repeatOnly(candidate.run)) : Effect.succeed(answer)
-          return Effect.map(given, (either) => Either.filterOrLeft(either, isSameRequest(candidate.run), keyReused))
+          return Effect.map(given, (result) => Result.filterOrFail(result, isSameRequest(candidate.run), keyReused))
         })
       })
 
@@ -133,11 +133,11 @@ export class HandOver extends Context.Tag("webhook-trigger/HandOver")<
 }
 
 /** A refusal is an answer; `Unavailable` is not. */
-const settled = <A, E>(answer: Effect.Effect<A, E | Unavailable>): Effect.Effect<Either.Either<A, E>, Unavailable> =>
-  Effect.flatMap(Effect.either(answer), (either) =>
-    Either.isLeft(either) && either.left instanceof Unavailable
-      ? Effect.fail(either.left)
-      : Effect.succeed(either as Either.Either<A, E>)
+const settled = <A, E>(answer: Effect.Effect<A, E | Unavailable>): Effect.Effect<Result.Result<A, E>, Unavailable> =>
+  Effect.flatMap(Effect.result(answer), (result) =>
+    Result.isFailure(result) && result.failure instanceof Unavailable
+      ? Effect.fail(result.failure)
+      : Effect.succeed(result as Result.Result<A, E>)
   )
 
 const keyReused = () => new IdempotencyKeyReused()
@@ -167,7 +167,7 @@ const coalesced = Metric.counter("webhook_triggers_coalesced_total", {
 })
 
 /** The run's prompt belongs to the span in which it is accepted; without a tracer, to the caller's. */
-const inTraceOf = (fiber: Fiber.RuntimeFiber<any, any>, candidate: Candidate): Candidate => {
+const inTraceOf = (fiber: Fiber.Fiber<any, any>, candidate: Candidate): Candidate => {
   const traceparent = TraceContext.ofFiber(fiber)
   return traceparent === undefined ? candidate : { ...candidate, run: { ...candidate.run, traceparent } }
 }

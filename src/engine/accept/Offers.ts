@@ -3,7 +3,7 @@
  * or delay nothing. What one of them refuses for a moment is kept, and offered to it again.
  */
 import { createHash, randomUUID } from "node:crypto"
-import { DateTime, Duration, Effect, Either, Fiber, FiberSet, Predicate } from "effect"
+import { Clock, DateTime, Duration, Effect, Fiber, FiberSet, Predicate, Result } from "effect"
 import { NotFound, Unavailable } from "../../domain/Errors.ts"
 import { runIdAt, type WebhookId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
@@ -18,7 +18,7 @@ import type { Submitted, TriggerRefused } from "./Trigger.ts"
 /** What a webhook did with a request to a shared URL. */
 export interface Offered {
   readonly webhook: WebhookRow
-  readonly result: Either.Either<Submitted, TriggerRefused>
+  readonly result: Result.Result<Submitted, TriggerRefused>
   /** It refused the request for a moment, and is offered it again until then. */
   readonly again_until?: DateTime.Utc
 }
@@ -83,7 +83,7 @@ const dueAfter = (
 ): DateTime.Utc | undefined => {
   const pause = passesAfter(refusal, tries)
   const due = pause && DateTime.addDuration(now, pause)
-  return due && DateTime.lessThanOrEqualTo(due, until) ? due : undefined
+  return due && DateTime.isLessThanOrEqualTo(due, until) ? due : undefined
 }
 
 /** All webhooks' offers of one request are one request, however often they are made. */
@@ -106,7 +106,7 @@ const encode = (request: ReturnType<typeof asOffered>): string => {
   const { chain_depth, files, idempotency, isVerified, received_at, traceparent, variables } = request
   const { key, life, request_hash } = idempotency
   return Json.stringify({
-    ...{ variables, chain_depth, isVerified, traceparent, received_at: received_at.epochMillis },
+    ...{ variables, chain_depth, isVerified, traceparent, received_at: received_at.epochMilliseconds },
     // A run that somebody cancelled is not started again.
     idempotency: { key, request_hash: base64(request_hash), life: life && Duration.toMillis(life) },
     files: files?.map((file) => ({ ...file, ...(file.bytes && { bytes: base64(file.bytes) }) }))
@@ -122,7 +122,7 @@ const decode = (text: string): RunRequest => {
   return {
     ...request,
     wait: false,
-    received_at: DateTime.unsafeMake(received_at),
+    received_at: DateTime.makeUnsafe(received_at),
     idempotency: {
       ...key,
       request_hash: bytesOf(key.request_hash),
@@ -140,9 +140,9 @@ const busy = new Unavailable({
 
 export const make = Effect.gen(function* () {
   const store = yield* OfferStore
-  const clock = yield* Effect.clock
+  const clock = yield* Clock.Clock
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
-  const now = () => DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+  const now = () => DateTime.makeUnsafe(clock.currentTimeMillisUnsafe())
 
   const keep = yield* GroupCommit.make({
     size: 100,
@@ -160,17 +160,17 @@ export const make = Effect.gen(function* () {
   }
 
   const withoutDefects = (effect: Effect.Effect<Offered>, webhook: WebhookRow): Effect.Effect<Offered> =>
-    Effect.catchAllDefect(effect, (defect) =>
+    Effect.catchDefect(effect, (defect) =>
       Effect.as(Effect.logError("A webhook that shares a URL could not be offered a request", defect), {
         webhook,
-        result: Either.left(new Unavailable({ what: "server", detail: "An unexpected error in the server." }))
+        result: Result.fail(new Unavailable({ what: "server", detail: "An unexpected error in the server." }))
       })
     )
 
   /** The offer of a request to one webhook, made once. */
   const single = (offerTo: OfferTo, owner: OpenedWebhook, webhook: WebhookRow, request: RunRequest) => {
     const asked = asOffered(request)
-    const id = runIdAt(now().epochMillis)
+    const id = runIdAt(now().epochMilliseconds)
     const until = DateTime.addDuration(asked.received_at, offeredFor)
     const keepUntil = (due_at: DateTime.Utc, tries: number) => {
       const { id: webhook_id, team } = webhook
@@ -185,7 +185,7 @@ export const make = Effect.gen(function* () {
 
     /** What the webhook refused for a moment is kept, and what it decided for good no longer. */
     const decided = (offered: Offered): Effect.Effect<Offered> => {
-      const refusal = Either.isLeft(offered.result) ? offered.result.left : undefined
+      const refusal = Result.isFailure(offered.result) ? offered.result.failure : undefined
       const due_at = refusal && dueAfter(refusal, { now: now(), tries: 1, until })
       if (due_at !== undefined) {
         return Effect.map(keepUntil(due_at, 1), (isKept) => {
@@ -195,10 +195,10 @@ export const make = Effect.gen(function* () {
         })
       }
       if (keeping === undefined) return Effect.succeed(offered)
-      return Effect.as(Effect.zipRight(Fiber.await(keeping), Effect.ignore(store.removeOffer(id))), offered)
+      return Effect.as(Effect.andThen(Fiber.await(keeping), Effect.ignore(store.removeOffer(id))), offered)
     }
     const isFull = (underWay.get(webhook.id) ?? 0) > mostUnderWay
-    const offered = isFull ? Effect.succeed({ webhook, result: Either.left(busy) }) : offerTo(owner, webhook, asked)
+    const offered = isFull ? Effect.succeed({ webhook, result: Result.fail(busy) }) : offerTo(owner, webhook, asked)
     return {
       decision: Effect.flatMap(withoutDefects(offered, webhook), decided),
       /** The answer does not wait for the decision, so the offer is kept until then: this process may end before. */
@@ -252,14 +252,14 @@ export const make = Effect.gen(function* () {
           settled(id)
         }
         // Of the process's own time, since a test clock makes no webhook faster.
-        const took = now().epochMillis - request.received_at.epochMillis
+        const took = now().epochMilliseconds - request.received_at.epochMilliseconds
         const timer = setTimeout(
           () => shared_by.filter(({ id }) => awaited.has(id)).forEach(leave),
           Math.min(Math.max(patience.least, 2 * took), patience.most)
         )
         fork(
           Effect.flatMap(ignoring(owner, request), ({ submitted, webhooks }) => {
-            for (const webhook of webhooks) end({ webhook, result: Either.right(submitted(webhook)) })
+            for (const webhook of webhooks) end({ webhook, result: Result.succeed(submitted(webhook)) })
             const others = shared_by.filter(({ id }) => !ended.has(id))
             for (const webhook of others) {
               // It is late already.
@@ -298,7 +298,7 @@ export const make = Effect.gen(function* () {
         const offer = yield* store.nextOffer(id, now())
         if (offer === undefined) return
         const offered = yield* again(offer, decode(offer.request))
-        const refusal = offered && Either.isLeft(offered.result) ? offered.result.left : undefined
+        const refusal = offered && Result.isFailure(offered.result) ? offered.result.failure : undefined
         const due_at = refusal && dueAfter(refusal, { now: now(), tries: offer.tries + 1, until: offer.until })
         if (due_at !== undefined) {
           yield* store.delayOffer(offer, due_at, { delaysOthers: refusal!._tag !== "Unavailable" })
@@ -330,15 +330,15 @@ export const make = Effect.gen(function* () {
       )
     return Effect.gen(function* () {
       const at = now()
-      if (making.size >= atOnce || at.epochMillis < skipUntil) return
-      skipUntil = at.epochMillis + restMillis
+      if (making.size >= atOnce || at.epochMilliseconds < skipUntil) return
+      skipUntil = at.epochMilliseconds + restMillis
       const due = yield* store.webhooksWithOffers(at, { limit: atOnce - making.size, except: [...making] })
       if (due.length > 0 || making.size > 0) skipUntil = 0
       for (const id of due) {
         making.add(id)
         fork(
           makeAgain(again, id).pipe(
-            Effect.catchAllCause((cause) => Effect.logDebug("Offers are not made again now", cause)),
+            Effect.catchCause((cause) => Effect.logDebug("Offers are not made again now", cause)),
             Effect.ensuring(Effect.sync(() => making.delete(id)))
           )
         )
@@ -349,4 +349,5 @@ export const make = Effect.gen(function* () {
   return { offer, offerAgain }
 })
 
-const isGone = ({ result }: Offered): boolean => Either.isLeft(result) && Predicate.isTagged(result.left, "NotFound")
+const isGone = ({ result }: Offered): boolean =>
+  Result.isFailure(result) && Predicate.isTagged(result.failure, "NotFound")

@@ -37,7 +37,7 @@ export const make = Effect.gen(function* () {
   const threads = yield* Threads
 
   return Effect.fnUntraced(function* (
-    trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
+    trigger: Pick<Trigger["Service"], "open" | "triggerRead">,
     run: Run,
     { chat, files = [], message, received_at, request_hash, triggered_by }: QuestionAnswer,
     isAllowed: (webhook: WebhookRow) => boolean

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Either, Layer } from "effect"
+import { Context, type DateTime, Effect, Layer, Result } from "effect"
 import {
   type BudgetExceeded,
   NotFound,
@@ -32,7 +32,7 @@ export { onceKey, type ReplayRefused, type ReplayRequest } from "./ReplayCandida
 /** A run, and the one that repeats it, or why there is none. */
 export interface Replayed {
   readonly run_id: RunId
-  readonly result: Either.Either<RunId, ReplayRefused>
+  readonly result: Result.Result<RunId, ReplayRefused>
 }
 
 /** Which ended runs are repeated: those of `HistoryStore.replayable`. */
@@ -49,7 +49,7 @@ const attempts = 5
  * repeat. The webhook's team, limits and timeout are those of now, but for its `rate`, which is for its callers. A message
  * becomes a new message to its team.
  */
-export class Replay extends Context.Tag("webhook-trigger/Replay")<
+export class Replay extends Context.Service<
   Replay,
   {
     /** Repeats one run in any state, and returns the new one. `Invalid`: the request does not fit such a run. */
@@ -82,12 +82,12 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       owners?: ReadonlyArray<TeamName>
     ) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
   }
->() {
+>()("webhook-trigger/Replay") {
   static readonly layer: Layer.Layer<
     Replay,
     never,
     HandOver | HistoryStore | InputChecks | Renderer | Settings | TeamStore | Waiting | WebhookStore
-  > = Layer.scoped(
+  > = Layer.effect(
     Replay,
     Effect.gen(function* () {
       const history = yield* HistoryStore
@@ -97,38 +97,37 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       const submit = Submit.make(handOver, yield* Waiting)
       const candidates = yield* ReplayCandidates.make
 
-      type Result = Replayed["result"]
-
       /** Adds to `results`, and returns the runs whose webhook was edited. */
       const replayOnce = (
         runs: ReadonlyArray<WholeRun>,
         request: ReplayRequest,
-        results: Map<RunId, Result>
+        results: Map<RunId, Replayed["result"]>
       ): Effect.Effect<ReadonlyArray<WholeRun>, Unavailable> =>
         Effect.gen(function* () {
           const known = yield* Effect.provideService(webhooksOf(runs), WebhookStore, webhooks)
           const open: Array<{ readonly run: WholeRun; readonly candidate: Candidate }> = []
           for (const run of runs) {
-            const candidate = yield* Effect.either(
+            const candidate = yield* Effect.result(
               run.webhook_id === undefined
                 ? candidates.ofMessage(run, request)
                 : Effect.flatMap(webhookIn(known, run.webhook_id), (webhook) => candidates.ofRun(run, webhook, request))
             )
-            if (Either.isRight(candidate)) open.push({ run, candidate: candidate.right })
-            else if (candidate.left instanceof Unavailable) return yield* candidate.left
-            else results.set(run.run_id, Either.left(candidate.left))
+            if (Result.isSuccess(candidate)) open.push({ run, candidate: candidate.success })
+            else if (candidate.failure instanceof Unavailable) return yield* candidate.failure
+            else results.set(run.run_id, Result.fail(candidate.failure))
           }
           const answers = open.length === 0 ? [] : yield* handOver.acceptAll(open.map(({ candidate }) => candidate))
           const again: Array<WholeRun> = []
           for (const [index, { run, candidate }] of open.entries()) {
             const answer = answers[index]!
-            if (Either.isRight(answer)) {
-              const { right } = answer
-              results.set(run.run_id, Either.right(right._tag === "Repeated" ? right.run.run_id : candidate.run.run_id))
+            if (Result.isSuccess(answer)) {
+              const { success } = answer
+              const { run_id } = success._tag === "Repeated" ? success.run : candidate.run
+              results.set(run.run_id, Result.succeed(run_id))
             } else {
-              const refusal = finalRefusal(run, answer.left)
+              const refusal = finalRefusal(run, answer.failure)
               if (refusal === undefined) again.push(run)
-              else results.set(run.run_id, Either.left(refusal))
+              else results.set(run.run_id, Result.fail(refusal))
             }
           }
           return again
@@ -137,9 +136,9 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
       const replaySome = (
         runs: ReadonlyArray<WholeRun>,
         request: ReplayRequest
-      ): Effect.Effect<ReadonlyMap<RunId, Result>, Unavailable> =>
+      ): Effect.Effect<ReadonlyMap<RunId, Replayed["result"]>, Unavailable> =>
         Effect.suspend(() => {
-          const results = new Map<RunId, Result>()
+          const results = new Map<RunId, Replayed["result"]>()
           let left = runs
           return untilNotEdited(
             Effect.map(
@@ -154,7 +153,8 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
 
       const replay = Effect.fn("Replay.replay")(function* (id: RunId, request: ReplayRequest) {
         const runs = yield* history.runsByIds([id])
-        return yield* (yield* replaySome(runs, request)).get(id) ?? new NotFound()
+        const result = (yield* replaySome(runs, request)).get(id) ?? Result.fail(new NotFound())
+        return yield* Effect.fromResult(result)
       })
 
       const replayAndWait = (
@@ -170,7 +170,7 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
               run.webhook_id === undefined
                 ? yield* candidates.ofMessage(run, request, received_at)
                 : yield* candidates.ofRun(run, yield* webhooks.webhookRow(run.webhook_id), request, received_at)
-            return yield* Effect.catchAll(submit(candidate), (error) => {
+            return yield* Effect.catch(submit(candidate), (error) => {
               const refusal = error._tag === "Unavailable" ? error : finalRefusal(run, error)
               return refusal === undefined ? Effect.succeed(undefined) : Effect.fail(refusal)
             })
@@ -196,10 +196,10 @@ export class Replay extends Context.Tag("webhook-trigger/Replay")<
           for (const run_id of asked) {
             const run = runs.get(run_id)
             const refused = run ? fullFor(run) : new NotFound()
-            const result = results.get(run_id) ?? Either.left(refused ?? new NotFound())
+            const result = results.get(run_id) ?? Result.fail(refused ?? new NotFound())
             replayed.push({ run_id, result })
-            if (run?.webhook_id && Either.isLeft(result) && result.left instanceof TooManyQueued) {
-              full.set(result.left.of === "server" ? "server" : run.webhook_id, result.left)
+            if (run?.webhook_id && Result.isFailure(result) && result.failure instanceof TooManyQueued) {
+              full.set(result.failure.of === "server" ? "server" : run.webhook_id, result.failure)
             }
           }
         }

@@ -100,7 +100,7 @@ export const make = Effect.gen(function* () {
       // A reply is its own prompt: no template made it.
       const isReply = run.webhook_version === undefined && request.variables === undefined
       const isSame = isReply || request.prompt === "same"
-      const variables = isSame ? given : yield* Input.used(webhook, given, given)
+      const variables = isSame ? given : yield* Effect.fromResult(Input.used(webhook, given, given))
       // A person asked for it, so `accept_if` does not apply.
       const { accept_if: _, ...unfiltered } = webhook
       if (request.variables && !Input.takesPayload(webhook)) {

@@ -1,4 +1,4 @@
-import { DateTime, Duration, Effect, Either, Metric } from "effect"
+import { DateTime, Duration, Effect, Metric, Result } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
@@ -48,7 +48,7 @@ export const make: Effect.Effect<
   /** Returns whether others may be due that can be accepted now. */
   const retrySome = Effect.gen(function* () {
     const now = yield* DateTime.now
-    for (const [id, until] of full) if (DateTime.lessThanOrEqualTo(until, now)) full.delete(id)
+    for (const [id, until] of full) if (DateTime.isLessThanOrEqualTo(until, now)) full.delete(id)
     const due = yield* runs.retriesDue(now, { limit: portion, except: [...full.keys()] })
     if (due.length === 0) return false
     const failed = new Map((yield* history.runsByIds(due)).map((run) => [run.run_id, run]))
@@ -67,8 +67,8 @@ export const make: Effect.Effect<
     let isStuck = false
     for (const [index, { run }] of retries.entries()) {
       const answer = answers[index]!
-      if (Either.isRight(answer)) Metrics.record(retried, 1, { team: run.team })
-      else if (answer.left._tag === "TooManyQueued" && answer.left.of === "webhook") {
+      if (Result.isSuccess(answer)) Metrics.record(retried, 1, { team: run.team })
+      else if (answer.failure._tag === "TooManyQueued" && answer.failure.of === "webhook") {
         full.set(run.webhook!.id, DateTime.addDuration(now, restOfFullQueue))
       } else isStuck = true
     }

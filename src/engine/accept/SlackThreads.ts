@@ -35,7 +35,7 @@ const notTaken = (why: string): string => `The reply is not taken. ${why}`
 
 /** As for deliveries: it is switched on, not paused, and no failure delays it. */
 const delivers = ({ enabled, paused, paused_until }: DestinationRow, now: DateTime.Utc): boolean =>
-  enabled && paused !== true && (paused_until === undefined || DateTime.lessThanOrEqualTo(paused_until, now))
+  enabled && paused !== true && (paused_until === undefined || DateTime.isLessThanOrEqualTo(paused_until, now))
 
 /** The replies whose writers were told. Slack reports a mention twice. */
 const maxTold = 1_000
@@ -70,7 +70,7 @@ export const make = Effect.gen(function* () {
     if (told.has(chat.id)) return Effect.succeed(ignored(reason))
     told.set(chat.id, true)
     return tell.pipe(
-      Effect.catchAll((error) => {
+      Effect.catch((error) => {
         const why = "reason" in error ? error.reason : error._tag
         return Effect.logWarning(`Slack could not be told why a reply is not taken: ${why}`)
       }),
@@ -99,7 +99,7 @@ export const make = Effect.gen(function* () {
       : Effect.succeed([])
 
   const reply = (
-    trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
+    trigger: Pick<Trigger["Service"], "open" | "triggerRead">,
     event: SlackReply,
     run: Run,
     by: DestinationId,
@@ -117,7 +117,7 @@ export const make = Effect.gen(function* () {
           run_id: submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id
         })
       ),
-      Effect.catchAll((refusal): Effect.Effect<Submitted | undefined, Unavailable> => {
+      Effect.catch((refusal): Effect.Effect<Submitted | undefined, Unavailable> => {
         switch (refusal._tag) {
           case "NotFound":
           case "ThreadEnded":
@@ -137,7 +137,7 @@ export const make = Effect.gen(function* () {
    * That does nothing, and returns `undefined`, for a conversation or a webhook that has come to its end.
    */
   return (
-    trigger: Pick<Trigger["Type"], "open" | "triggerRead">,
+    trigger: Pick<Trigger["Service"], "open" | "triggerRead">,
     webhook: OpenedWebhook,
     { received_at, variables }: RunRequest
   ) => {

@@ -1,4 +1,4 @@
-import { type Context, Effect } from "effect"
+import { Effect } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -16,7 +16,7 @@ export type AcceptedOrEnded =
  * the run alone.
  */
 export const make =
-  ({ accept }: Context.Tag.Service<HandOver>, waiting: Context.Tag.Service<Waiting>) =>
+  ({ accept }: HandOver["Service"], waiting: Waiting["Service"]) =>
   (
     candidate: Candidate,
     { follows = false, onAccepted = Effect.void }: Pick<RunRequest, "follows" | "onAccepted"> = {}
@@ -31,7 +31,7 @@ export const make =
     }
     return waiting
       .watch(run.run_id, { isNew: true }, (end) =>
-        Effect.flatMap(Effect.zipLeft(accept(candidate), onAccepted), (earlier) =>
+        Effect.flatMap(Effect.tap(accept(candidate), onAccepted), (earlier) =>
           earlier === undefined
             ? end.before(deadline)
             : waiting.endOf(earlier.run.run_id, earlier.deadline_at ?? deadline)

@@ -15,7 +15,7 @@ interface Watched {
   readonly listeners: Set<() => void>
 }
 
-const movedAt = ({ moved_at }: WebhookRow): number | undefined => moved_at?.epochMillis
+const movedAt = ({ moved_at }: WebhookRow): number | undefined => moved_at?.epochMilliseconds
 
 /**
  * Each change of a webhook causes a lookup of its watched tokens. All are looked up once a second, since a notification may

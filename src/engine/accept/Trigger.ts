@@ -1,4 +1,4 @@
-import { Context, Data, DateTime, Effect, Either, Layer, Metric, Option, type Scope, type Stream } from "effect"
+import { Context, Data, DateTime, Effect, Layer, Metric, Option, Result, type Scope, type Stream } from "effect"
 import {
   type BudgetExceeded,
   type FilterFailed,
@@ -114,7 +114,7 @@ export type Refused =
 export type TriggerRefused = InvalidParameter | Refused
 
 /** The front of the flow: authenticate, render, accept; and wait, when the caller wants the answer. */
-export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
+export class Trigger extends Context.Service<
   Trigger,
   {
     /**
@@ -174,7 +174,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
       options?: { readonly received?: number }
     ) => Effect.Effect<Stream.Stream<RunUpdate>, NotFound | Unavailable, Scope.Scope>
   }
->() {
+>()("webhook-trigger/Trigger") {
   static readonly layer: Layer.Layer<
     Trigger,
     never,
@@ -198,7 +198,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
     | Threads
     | Waiting
     | WebhookStore
-  > = Layer.scoped(
+  > = Layer.effect(
     Trigger,
     Effect.gen(function* () {
       const history = yield* HistoryStore
@@ -262,10 +262,10 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             ? start
             : Effect.flatMap(
                 inputChecks.cancels(webhook, request.variables),
-                (holds): Effect.Effect<Submitted, Cancels | Effect.Effect.Error<typeof start>> =>
+                (holds): Effect.Effect<Submitted, Cancels | Effect.Error<typeof start>> =>
                   holds ? new Cancels() : start
               )
-        const checked = own === undefined ? cancelsOrStarts : Effect.zipRight(own, cancelsOrStarts)
+        const checked = own === undefined ? cancelsOrStarts : Effect.andThen(own, cancelsOrStarts)
         if (inThread === undefined) return checked
         return Effect.gen(function* () {
           const act = yield* inThread
@@ -308,7 +308,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         request: TriggerRequest
       ): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> =>
         Effect.flatMap(
-          Input.used(webhook, request.variables),
+          Effect.fromResult(Input.used(webhook, request.variables)),
           (variables): Effect.Effect<Submitted, Ignored | InvalidParameter | Refused | WebhookEdited> => {
             const combines = webhook.coalesce !== undefined && !standsAlone(request) && request.files === undefined
             if (request.wait && combines) return Effect.fail(Coalescing.waitRefused)
@@ -350,7 +350,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             const called = () =>
               request.callback_url === undefined
                 ? started()
-                : Effect.zipRight(callbacks.check(webhook.id, request.callback_url), started())
+                : Effect.andThen(callbacks.check(webhook.id, request.callback_url), started())
             return webhook.accept_if === undefined && webhook.schema === undefined
               ? called()
               : Effect.flatMap(inputChecks.check(webhook, request.variables), called)
@@ -406,9 +406,9 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
               const current = shared_by.find(({ id }) => id === sharing.id)
               return current === undefined ? new NotFound() : Effect.succeed(current)
             })
-          return Effect.map(Effect.either(triggerRead(sharing, read, refresh)), (triggered) => ({
+          return Effect.map(Effect.result(triggerRead(sharing, read, refresh)), (triggered) => ({
             webhook,
-            result: Either.map(triggered, ({ submitted }) => submitted)
+            result: Result.map(triggered, ({ submitted }) => submitted)
           }))
         })
 
@@ -431,7 +431,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
             (webhook) =>
               webhook.cancel_if === undefined &&
               ownMessages.check(webhook, request) === undefined &&
-              Either.isRight(Input.used(webhook, request.variables))
+              Result.isSuccess(Input.used(webhook, request.variables))
           )
         return Effect.map(unedited(owner, known), (webhooks) => ({ webhooks, submitted: (of) => ignored(of) }))
       }
@@ -446,7 +446,7 @@ export class Trigger extends Context.Tag("webhook-trigger/Trigger")<
         yield* teams.team(team)
         if (isTooLarge(message)) return yield* new PromptTooLarge({ limit_bytes: settings.maxPrompt })
         const candidate = candidates.ofMessage(team, message, request)
-        return yield* Effect.catchTag(submit(candidate), "Skipped", "WebhookEdited", Effect.die)
+        return yield* Effect.catchTag(submit(candidate), ["Skipped", "WebhookEdited"], Effect.die)
       })
 
       const ownRun = (webhook: WebhookRow, id: RunId) =>

@@ -44,7 +44,7 @@ export const make: Effect.Effect<WebhookCache, never, ChangeFeed | Scope.Scope |
         const key = keyOf(hash)
         if (!webhook?.enabled) {
           byHash.delete(key)
-          return Effect.fail(new NotFound({ disabled_webhook: webhook && Struct.pick(webhook, "id", "team") }))
+          return Effect.fail(new NotFound({ disabled_webhook: webhook && Struct.pick(webhook, ["id", "team"]) }))
         }
         byHash.set(key, webhook)
         return Effect.succeed(webhook)

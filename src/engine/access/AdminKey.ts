@@ -5,7 +5,7 @@ import { AdminKeyStore } from "../../repo/access/AdminKeyStore.ts"
 import { makeSecret } from "../verify/Secret.ts"
 
 /** The secret that opens the management operations. */
-export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<
+export class AdminKey extends Context.Service<
   AdminKey,
   {
     /** Whether this is the key. Takes the same time for any text. */
@@ -24,7 +24,7 @@ export class AdminKey extends Context.Tag("webhook-trigger/AdminKey")<
       show: (made: Option.Option<Redacted.Redacted>) => Effect.Effect<void, E>
     ) => Effect.Effect<void, E | Unavailable>
   }
->() {
+>()("webhook-trigger/AdminKey") {
   /** The operator's key. It is not stored. */
   static readonly layerGiven = (key: Redacted.Redacted): Layer.Layer<AdminKey> =>
     Layer.effect(
@@ -59,14 +59,14 @@ const hash = (key: Redacted.Redacted): Uint8Array => createHash("sha256").update
 
 /** A key by its hash. */
 const make = (expected: Uint8Array) =>
-  Effect.map(Effect.cached(Effect.uninterruptible(fingerprintOf(expected))), (fingerprint) => ({
+  Effect.map(Effect.cached(fingerprintOf(expected)), (fingerprint) => ({
     verify: (candidate: Redacted.Redacted) => timingSafeEqual(hash(candidate), expected),
     fingerprint
   }))
 
 /** The salt is the same everywhere, as all servers with this key must agree. */
 const fingerprintOf = (hash: Uint8Array): Effect.Effect<Uint8Array> =>
-  Effect.async((resume) =>
+  Effect.callback((resume) =>
     scrypt(hash, "webhook-trigger admin key", 32, (error, key) =>
       resume(error === null ? Effect.succeed(key) : Effect.die(error))
     )

@@ -33,7 +33,7 @@ export type Void = "revoked" | "expired"
  * The named keys of the management API and the web UI. Each request reads its key's row: a key that was revoked does not
  * work for the next request, on any server.
  */
-export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
+export class ApiKeys extends Context.Service<
   ApiKeys,
   {
     /** From an unchecked draft. Lists every fault. */
@@ -47,8 +47,8 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
     /** The same by its ID. */
     readonly findById: (id: ApiKeyId) => Effect.Effect<Option.Option<ApiKey>, Unavailable>
   }
->() {
-  static readonly layer: Layer.Layer<ApiKeys, never, ApiKeyStore | TeamStore | WebhookStore> = Layer.scoped(
+>()("webhook-trigger/ApiKeys") {
+  static readonly layer: Layer.Layer<ApiKeys, never, ApiKeyStore | TeamStore | WebhookStore> = Layer.effect(
     ApiKeys,
     Effect.gen(function* () {
       const store = yield* ApiKeyStore
@@ -110,7 +110,7 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
         if (key === undefined || Option.isSome(voidBecause(key, yield* DateTime.now))) return
         const now = yield* DateTime.now
         const isRecent = (use: DateTime.Utc | undefined) =>
-          use !== undefined && DateTime.distance(use, now) < Duration.toMillis(useInterval)
+          use !== undefined && Duration.isLessThan(DateTime.distance(use, now), useInterval)
         if (isRecent(key.last_used_at) || isRecent(uses.get(key.id))) return
         uses.set(key.id, now)
         // The key was read, so it works. A later request records its use.
@@ -129,12 +129,12 @@ export class ApiKeys extends Context.Tag("webhook-trigger/ApiKeys")<
           if (!isKeyShaped(text)) return Option.none()
           const [key] = yield* byHash([hashOf(text)])
           yield* used(key)
-          return Option.fromNullable(key)
+          return Option.fromNullishOr(key)
         }),
         findById: Effect.fn("ApiKeys.findById")(function* (id: ApiKeyId) {
           const [key] = yield* byId([id])
           yield* used(key)
-          return Option.fromNullable(key)
+          return Option.fromNullishOr(key)
         })
       })
     })
@@ -152,7 +152,7 @@ export const voidBecause = (
   now: DateTime.Utc
 ): Option.Option<Void> => {
   if (revoked_at !== undefined) return Option.some("revoked")
-  return expires_at !== undefined && DateTime.lessThanOrEqualTo(expires_at, now)
+  return expires_at !== undefined && DateTime.isLessThanOrEqualTo(expires_at, now)
     ? Option.some("expired")
     : Option.none()
 }

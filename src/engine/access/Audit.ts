@@ -26,7 +26,7 @@ export interface OriginValues {
 }
 
 /** The actor and address; by default, the program that embeds this service. */
-export class Origin extends Context.Reference<Origin>()("webhook-trigger/Origin", {
+export class Origin extends Context.Reference("webhook-trigger/Origin", {
   defaultValue: (): OriginValues => ({ actor: "host" })
 }) {}
 
@@ -49,7 +49,7 @@ export const draft = (action: AuditAction): Effect.Effect<AuditDraft> =>
     const now = yield* Clock.currentTimeMillis
     return {
       id: auditEventIdAt(now),
-      at: DateTime.unsafeMake(now),
+      at: DateTime.makeUnsafe(now),
       action,
       actor,
       ...(key_id !== undefined && { key_id }),
@@ -65,7 +65,7 @@ export const draft = (action: AuditAction): Effect.Effect<AuditDraft> =>
 export const automaticDraft = (action: AuditAction): Effect.Effect<AuditDraft> =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
     id: auditEventIdAt(now),
-    at: DateTime.unsafeMake(now),
+    at: DateTime.makeUnsafe(now),
     action,
     actor: "automatic"
   }))
@@ -73,7 +73,7 @@ export const automaticDraft = (action: AuditAction): Effect.Effect<AuditDraft> =
 /** Writes the event of a finished action. A failed write is logged and undoes nothing. */
 export const record = (event: AuditEvent): Effect.Effect<void, never, AuditStore> =>
   Effect.flatMap(AuditStore, ({ recordAudit }) => recordAudit(event)).pipe(
-    Effect.catchAll(({ detail }) => Effect.logWarning(`An audit event could not be written: ${detail}`)),
+    Effect.catch(({ detail }) => Effect.logWarning(`An audit event could not be written: ${detail}`)),
     Effect.annotateLogs({ action: event.action })
   )
 
@@ -83,7 +83,7 @@ export const recordStart =
   <A extends Submitted, E, R>(start: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | AuditStore> =>
     Effect.flatMap(draft(action), (event) =>
       Effect.onExit(start, (exit) => {
-        if (Exit.isFailure(exit)) return Exit.isInterrupted(exit) ? record({ ...event, object }) : Effect.void
+        if (Exit.isFailure(exit)) return Exit.hasInterrupts(exit) ? record({ ...event, object }) : Effect.void
         const { value } = exit
         if (value._tag === "Ignored") return Effect.void
         const run_id = value._tag === "Accepted" ? value.run_id : value.run.run_id

@@ -33,7 +33,7 @@ export interface NewLeaderKey {
 }
 
 /** The keys with which leaders get their team's prompts over HTTP. */
-export class LeaderKeys extends Context.Tag("webhook-trigger/LeaderKeys")<
+export class LeaderKeys extends Context.Service<
   LeaderKeys,
   {
     /** From an unchecked draft. Lists every fault. */
@@ -44,8 +44,8 @@ export class LeaderKeys extends Context.Tag("webhook-trigger/LeaderKeys")<
     /** The key with this secret; counts as its use. One that was revoked is found for a second at most. */
     readonly find: (key: Redacted.Redacted) => Effect.Effect<Option.Option<LeaderKey>, Unavailable>
   }
->() {
-  static readonly layer: Layer.Layer<LeaderKeys, never, ChangeFeed | LeaderKeyStore> = Layer.scoped(
+>()("webhook-trigger/LeaderKeys") {
+  static readonly layer: Layer.Layer<LeaderKeys, never, ChangeFeed | LeaderKeyStore> = Layer.effect(
     LeaderKeys,
     Effect.gen(function* () {
       const store = yield* LeaderKeyStore
@@ -113,7 +113,8 @@ export class LeaderKeys extends Context.Tag("webhook-trigger/LeaderKeys")<
           const key = isRecent ? remembered.key : yield* read(key_hash)
           if (key === undefined) return Option.none()
           const isUnrecorded =
-            key.last_used_at === undefined || DateTime.distance(key.last_used_at, now) >= Duration.toMillis(useInterval)
+            key.last_used_at === undefined ||
+            Duration.isGreaterThanOrEqualTo(DateTime.distance(key.last_used_at, now), useInterval)
           return Option.some(isUnrecorded ? yield* use(key, key_hash, now) : key)
         })
       })

@@ -5,4 +5,4 @@ import type { Session } from "../../domain/access/Session.ts"
 export const recentFor = Duration.minutes(10)
 
 export const isRecent = ({ authenticated_at }: Pick<Session, "authenticated_at">, now: DateTime.Utc): boolean =>
-  authenticated_at !== undefined && DateTime.distance(authenticated_at, now) < Duration.toMillis(recentFor)
+  authenticated_at !== undefined && Duration.isLessThan(DateTime.distance(authenticated_at, now), recentFor)

@@ -30,9 +30,9 @@ export const make = (
       const others = ofOthers
       more.clear()
       ofOthers = 0
-      return Effect.zipRight(
+      return Effect.andThen(
         Effect.forEach(rest, ([address, attempts]) => write(attempts, address), { discard: true }),
-        Effect.when(write(others), () => others > 0)
+        others > 0 ? write(others) : Effect.void
       )
     })
     yield* Effect.addFinalizer(() => writeRest)

@@ -55,7 +55,7 @@ export interface NewSession {
  * The sessions of the web UI, and of access tokens at `/mcp`: rows, so that each can be listed and ended, whichever process it
  * was begun on.
  */
-export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
+export class Sessions extends Context.Service<
   Sessions,
   {
     /** For someone who has this key, or the admin key. */
@@ -82,8 +82,8 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
     readonly idTokenOf: (token: string) => Effect.Effect<string | undefined, Unavailable>
     readonly endAll: Effect.Effect<void, Unavailable>
   }
->() {
-  static readonly layer: Layer.Layer<Sessions, never, AdminKey | ApiKeys | SessionStore> = Layer.scoped(
+>()("webhook-trigger/Sessions") {
+  static readonly layer: Layer.Layer<Sessions, never, AdminKey | ApiKeys | SessionStore> = Layer.effect(
     Sessions,
     Effect.gen(function* () {
       const { fingerprint } = yield* AdminKey
@@ -98,7 +98,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
 
       /** A session ends with the key that it was begun with, or with the settings of the provider. */
       const isOpen = Effect.fnUntraced(function* (row: SessionRow, key: ApiKey | undefined, now: DateTime.Utc) {
-        if (row.is_ended || DateTime.lessThanOrEqualTo(row.expires_at, now)) return false
+        if (row.is_ended || DateTime.isLessThanOrEqualTo(row.expires_at, now)) return false
         if (row.api_key_id !== undefined) return key !== undefined && Option.isNone(voidBecause(key, now))
         const expected = row.person === undefined ? yield* fingerprint : provider?.fingerprint
         if (row.key_fingerprint === undefined || expected === undefined) return false
@@ -114,7 +114,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
         const open = yield* Effect.filter(rows, (row) => isOpen(row, row.api_key_id && byId.get(row.api_key_id), now))
         // Without its row, an access token would begin another session.
         const isRefused = ({ expires_at, oauth_client }: SessionRow) =>
-          oauth_client !== undefined && DateTime.greaterThan(expires_at, now)
+          oauth_client !== undefined && DateTime.isGreaterThan(expires_at, now)
         const stillOpen = new Set(open)
         return { open, over: rows.filter((row) => !stillOpen.has(row) && !isRefused(row)).map(({ id }) => id) }
       })
@@ -177,7 +177,7 @@ export class Sessions extends Context.Tag("webhook-trigger/Sessions")<
 
       /** Records a use, unless one was recorded a moment ago. */
       const use = (row: SessionRow, key: ApiKey | undefined, now: DateTime.Utc) => {
-        if (DateTime.distance(row.last_used_at, now) < Duration.toMillis(useInterval)) return Effect.succeed(row)
+        if (Duration.isLessThan(DateTime.distance(row.last_used_at, now), useInterval)) return Effect.succeed(row)
         const latest = latestEnd(row.created_at, row.person, key)
         // An access token's end does not change.
         const expires_at =

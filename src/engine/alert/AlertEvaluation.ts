@@ -13,7 +13,7 @@ import type { Settings } from "../Settings.ts"
 import * as Measures from "./Measures.ts"
 
 /** How often it is measured. Tests choose a faster pace. */
-export class Pace extends Context.Reference<Pace>()("webhook-trigger/AlertEvaluation.Pace", {
+export class Pace extends Context.Reference("webhook-trigger/AlertEvaluation.Pace", {
   defaultValue: () => ({
     interval: Duration.seconds(15),
     /** Each server tries more often, so that another one follows soon if one stops. */

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Either, Layer } from "effect"
+import { Context, DateTime, Effect, Layer, Result } from "effect"
 import type { Alert } from "../../domain/alert/Alert.ts"
 import { type AlertCondition, conditionOf } from "../../domain/alert/AlertCondition.ts"
 import {
@@ -18,7 +18,7 @@ import * as Audit from "../access/Audit.ts"
 import { decode } from "../manage/Validation.ts"
 
 /** Managing the rules of alerts, and reading the alerts. Text that cannot be an id is `NotFound`. */
-export class Alerts extends Context.Tag("webhook-trigger/Alerts")<
+export class Alerts extends Context.Service<
   Alerts,
   {
     /** Newest first. */
@@ -29,7 +29,7 @@ export class Alerts extends Context.Tag("webhook-trigger/Alerts")<
     readonly editRule: (id: string, edit: unknown) => Effect.Effect<AlertRule, Invalid | NotFound | Unavailable>
     readonly removeRule: (id: string) => Effect.Effect<void, NotFound | Unavailable>
   }
->() {
+>()("webhook-trigger/Alerts") {
   static readonly layer: Layer.Layer<Alerts, never, AlertStore | DestinationStore> = Layer.effect(
     Alerts,
     Effect.gen(function* () {
@@ -37,14 +37,14 @@ export class Alerts extends Context.Tag("webhook-trigger/Alerts")<
       const destinations = yield* DestinationStore
 
       const checked = <A extends Checked>(
-        decoded: Either.Either<A, ReadonlyArray<Fault>>,
+        decoded: Result.Result<A, ReadonlyArray<Fault>>,
         condition: (value: A) => AlertCondition
       ) =>
         Effect.gen(function* () {
-          if (Either.isLeft(decoded)) return yield* new Invalid({ faults: decoded.left })
+          if (Result.isFailure(decoded)) return yield* new Invalid({ faults: decoded.failure })
           const known = new Set<string>((yield* destinations.destinations(null)).map(({ id }) => id))
-          const faults = faultsOf(condition(decoded.right), decoded.right, known)
-          return faults.length > 0 ? yield* new Invalid({ faults }) : decoded.right
+          const faults = faultsOf(condition(decoded.success), decoded.success, known)
+          return faults.length > 0 ? yield* new Invalid({ faults }) : decoded.success
         })
 
       const createRule = Effect.fn("Alerts.createRule")(function* (input: unknown) {

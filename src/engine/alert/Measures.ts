@@ -31,7 +31,7 @@ const ofWebhook = ({ id, name, team }: Webhook, value: number): Measured => ({
 })
 
 const minutesBetween = (from: DateTime.Utc, to: DateTime.Utc): number =>
-  Duration.toMinutes(Duration.millis(Math.max(0, DateTime.distance(from, to))))
+  Math.max(0, Duration.toMinutes(DateTime.distance(from, to)))
 
 type Rated = Parameters<typeof countRated>[0]
 const none: Rated = { success: 0, error: 0, timeout: 0 }

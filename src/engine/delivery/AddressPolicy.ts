@@ -53,7 +53,7 @@ export interface AddressPolicyService {
 }
 
 /** No host can be named more cleverly than as its address, and no name that changes its address is asked twice. */
-export class AddressPolicy extends Context.Reference<AddressPolicy>()("webhook-trigger/AddressPolicy", {
+export class AddressPolicy extends Context.Reference("webhook-trigger/AddressPolicy", {
   defaultValue: (): AddressPolicyService => make({ hosts: [], networks: [] })
 }) {
   static readonly layer = (allowed: Option.Option<Allowed>, resolve?: Resolve): Layer.Layer<never> =>

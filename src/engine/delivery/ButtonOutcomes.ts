@@ -19,7 +19,7 @@ export const make = Effect.map(HistoryStore, (history) => {
       const { thread } = yield* history.run(run_id)
       if (thread === undefined) return undefined
       const { data } = yield* history.runs({ thread_id: thread.id, limit: 100 })
-      return data.findLast((run) => run.accepted_at.epochMillis > accepted_at.epochMillis)
+      return data.findLast((run) => run.accepted_at.epochMilliseconds > accepted_at.epochMilliseconds)
     })
 
   const nameOf = (triggered_by: string | undefined): string => {

@@ -1,5 +1,5 @@
 /** The URLs that callers name for the end of one run: each below one that a destination of the kind `callback` allows. */
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import { InvalidParameter, type Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import { containsToken } from "../../domain/request/WithoutToken.ts"
@@ -14,27 +14,27 @@ const leadsOut = /%(25)*(2f|5c|2e)|\/\.\.?(;|%(25)*3b)/i
 
 /**
  * As `URL` writes it: without dots that lead out of a path, and with the host in one form. So a URL begins with an allowed
- * one only if it is below it. Left: why it is no such URL.
+ * one only if it is below it. Failure: why it is no such URL.
  */
-export const normalized = (text: string): Either.Either<string, string> => {
+export const normalized = (text: string): Result.Result<string, string> => {
   const url = text.length <= maxUrl && URL.canParse(text) ? new URL(text) : undefined
   const isHttp = url?.protocol === "https:" || url?.protocol === "http:"
   const isPlain = url?.username === "" && url.password === "" && !url.href.includes("#") && url.href.length <= maxUrl
   if (url === undefined || !isHttp || !isPlain) {
-    return Either.left(
+    return Result.fail(
       "must be a URL of at most 2,000 characters (http or https), without user name, password or fragment"
     )
   }
   return leadsOut.test(url.pathname)
-    ? Either.left("must have no encoded slash, backslash or dot, and no `..;` in its path")
-    : Either.right(url.href)
+    ? Result.fail("must have no encoded slash, backslash or dot, and no `..;` in its path")
+    : Result.succeed(url.href)
 }
 
 /** Of a URL that allows those below it. With a query, its path is a whole one. */
 export const faultOfAllowed = (url: string): string | undefined =>
-  Either.match(normalized(url), {
-    onLeft: (fault) => fault,
-    onRight: (form) => {
+  Result.match(normalized(url), {
+    onFailure: (fault) => fault,
+    onSuccess: (form) => {
       if (form !== url) return `must be written as ${form}`
       return url.endsWith("/") || url.includes("?") ? undefined : "must end with a slash"
     }

@@ -21,7 +21,7 @@ const valueOf = (text: string): unknown => {
 
 const parse = (template: string): Template | undefined => {
   const value = valueOf(template)
-  return Predicate.isReadonlyRecord(value) ? value : undefined
+  return Predicate.isReadonlyObject(value) ? value : undefined
 }
 
 const isFilledIn = (text: string): boolean => text.includes("{{") || text.includes("{%")
@@ -65,7 +65,7 @@ export const fill = <E>(
       return isFilledIn(value) ? Effect.map(fillText(value), isValue(value) ? valueOf : String) : Effect.succeed(value)
     }
     if (Array.isArray(value)) return Effect.all(value.map(filled))
-    if (!Predicate.isReadonlyRecord(value)) return Effect.succeed(value)
+    if (!Predicate.isReadonlyObject(value)) return Effect.succeed(value)
     const entries = Object.entries(value).map(([name, one]) =>
       Effect.map(filled(one), (result) => [name, result] as const)
     )

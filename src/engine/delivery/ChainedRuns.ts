@@ -1,7 +1,7 @@
 /** Starts a run of another webhook when one ends, for destinations of the kind `chain`. */
 
 import { createHash } from "node:crypto"
-import { Data, DateTime, Duration, Effect, Either, Predicate } from "effect"
+import { Data, DateTime, Duration, Effect, Predicate, Result } from "effect"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxChainDepth } from "../../domain/delivery/DestinationKind.ts"
 import * as Json from "../../domain/Json.ts"
@@ -39,7 +39,7 @@ export const make: Effect.Effect<StartChained, never, Trigger> = Effect.map(Trig
           if (values === undefined) return yield* new Refused({ sent: noObject })
           const sample = Input.takesPayload(webhook) ? { payload: values } : { variables: values }
           return {
-            variables: Either.getOrThrow(Input.ofSample(webhook, sample)),
+            variables: Result.getOrThrow(Input.ofSample(webhook, sample)),
             received_at,
             wait: false,
             ...(!isTest && { chained_from: run.run_id }),
@@ -55,7 +55,7 @@ export const make: Effect.Effect<StartChained, never, Trigger> = Effect.map(Trig
       return { http_status: 202, answer: JSON.stringify({ status: "accepted", run_id }), started_run: run_id }
     })
   return (message, teams) =>
-    Effect.catchAll(start(message, teams), (refusal) =>
+    Effect.catch(start(message, teams), (refusal) =>
       Effect.succeed<Sent>(refusal._tag === "ChainRefused" ? refusal.sent : ofRefusal(refusal, teams))
     )
 })
@@ -127,7 +127,7 @@ const faultsOf = (refusal: TriggerRefused): string => {
 const objectIn = (text: string): Readonly<Record<string, unknown>> | undefined => {
   try {
     const value: unknown = Json.parse(text)
-    return Predicate.isReadonlyRecord(value) ? value : undefined
+    return Predicate.isReadonlyObject(value) ? value : undefined
   } catch {
     return undefined
   }

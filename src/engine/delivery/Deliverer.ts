@@ -34,7 +34,7 @@ const grace = Duration.seconds(2)
 /** How often the rows are read without a hint. */
 const pollInterval = Duration.seconds(5)
 
-export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbox> = Layer.scopedDiscard(
+export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbox> = Layer.effectDiscard(
   Effect.gen(function* () {
     const store = yield* DeliveryStore
     const feed = yield* ChangeFeed
@@ -61,7 +61,7 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
     const send = (due: DueDelivery) =>
       attempt(due).pipe(
         Effect.flatMap((result) => untilAvailable(record([result]))),
-        Effect.ignoreLogged,
+        Effect.ignoreCause({ log: "Debug" }),
         Effect.ensuring(Effect.sync(() => finish(due)))
       )
 
@@ -81,7 +81,7 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
     const finish = (due: DueDelivery): void => {
       count(due, -1)
       inProgress.delete(due.id)
-      Queue.unsafeOffer(wake, undefined)
+      Queue.offerUnsafe(wake, undefined)
     }
 
     /** Returns once nothing more is due, or can be sent now. */
@@ -115,11 +115,11 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
       })
     )
     yield* feed.listen((changes) => {
-      if (changes.some(({ _tag }) => _tag === "DeliveryDue")) Queue.unsafeOffer(wake, undefined)
+      if (changes.some(({ _tag }) => _tag === "DeliveryDue")) Queue.offerUnsafe(wake, undefined)
     })
     yield* sendDue.pipe(
-      Effect.ignoreLogged,
-      Effect.zipRight(Effect.timeoutOption(Queue.take(wake), pollInterval)),
+      Effect.ignoreCause({ log: "Debug" }),
+      Effect.andThen(Effect.timeoutOption(Queue.take(wake), pollInterval)),
       Effect.forever,
       Effect.forkScoped
     )

@@ -1,4 +1,4 @@
-import { Effect, Either, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import {
   Destination,
   DestinationDraft,
@@ -116,13 +116,13 @@ export const make = Effect.gen(function* () {
     })
 
   const checked = <A extends object>(
-    decoded: Either.Either<A, ReadonlyArray<Fault>>,
+    decoded: Result.Result<A, ReadonlyArray<Fault>>,
     toChecked: (value: A) => Checked
   ) =>
     Effect.gen(function* () {
-      if (Either.isLeft(decoded)) return yield* new Invalid({ faults: decoded.left })
-      const faults = [...shownTokens(decoded.right), ...(yield* faultsOf(toChecked(decoded.right)))]
-      return faults.length > 0 ? yield* new Invalid({ faults }) : decoded.right
+      if (Result.isFailure(decoded)) return yield* new Invalid({ faults: decoded.failure })
+      const faults = [...shownTokens(decoded.success), ...(yield* faultsOf(toChecked(decoded.success)))]
+      return faults.length > 0 ? yield* new Invalid({ faults }) : decoded.success
     })
 
   return {

@@ -47,7 +47,7 @@ export interface DeliveryFilter extends Pick<DeliveryQuery, "cursor" | "limit" |
 export type OwnerId = string | null
 
 /** Managing destinations, and what is sent to them. Text that cannot be an id is `NotFound`. */
-export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
+export class Destinations extends Context.Service<
   Destinations,
   {
     readonly list: (owner: OwnerId) => Effect.Effect<ReadonlyArray<Destination>, NotFound | Unavailable>
@@ -94,7 +94,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
       since: DateTime.Utc
     ) => Effect.Effect<number, Invalid | NotFound | Unavailable>
   }
->() {
+>()("webhook-trigger/Destinations") {
   static readonly layer: Layer.Layer<
     Destinations,
     never,
@@ -121,7 +121,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
         owner: OwnerId,
         use: (owner: Owner) => Effect.Effect<A, E>
       ): Effect.Effect<A, E | NotFound | Unavailable> =>
-        Effect.flatMap(ownerOf(owner), (id) => (id === null ? use(id) : Effect.zipRight(webhooks.webhook(id), use(id))))
+        Effect.flatMap(ownerOf(owner), (id) => (id === null ? use(id) : Effect.andThen(webhooks.webhook(id), use(id))))
 
       const found = <A, E>(
         owner: OwnerId,
@@ -218,7 +218,7 @@ export class Destinations extends Context.Tag("webhook-trigger/Destinations")<
           if (kindOf(row.kind).sends !== "event") return yield* notSigned
           const secret = makeSecret()
           const now = yield* DateTime.now
-          const keepsOld = Duration.greaterThan(overlap, Duration.zero)
+          const keepsOld = Duration.isGreaterThan(overlap, Duration.zero)
           const destination = yield* store.updateDestination(
             row.webhook_id ?? null,
             row.id,

@@ -1,6 +1,6 @@
 /** What a destination gets about a run or an alert: an event, or a message for people. */
 
-import { DateTime, Effect, Either } from "effect"
+import { DateTime, Effect, Result } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxResponse } from "../../domain/delivery/Destination.ts"
@@ -127,7 +127,7 @@ export interface Unfillable {
 export const make = Effect.map(LiquidRenderer.make(maxBody), (liquid) => {
   const filled = (text: string, what: string, { id }: Shape, subject: Subject) =>
     liquid.fill(text, scopeOf(subject), id).pipe(
-      Effect.flatMap((parts) => withinLimit(textOf(parts))),
+      Effect.flatMap((parts) => Effect.fromResult(withinLimit(textOf(parts)))),
       Effect.mapError(
         (failure): Unfillable => ({
           reason: `the ${what} could not be filled in: ${reasonOf(failure)}`,
@@ -148,7 +148,9 @@ export const make = Effect.map(LiquidRenderer.make(maxBody), (liquid) => {
     const { body, kind, template = "" } = destination
     if (body === "template") {
       const fill = (text: string) => filled(text, "template", destination, subject)
-      return kind === "chain" ? Effect.flatMap(ChainTemplate.fill(template, fill), withinBody) : fill(template)
+      return kind === "chain"
+        ? Effect.flatMap(ChainTemplate.fill(template, fill), (text) => Effect.fromResult(withinBody(text)))
+        : fill(template)
     }
     switch (kindOf(kind).sends) {
       case "message":
@@ -171,7 +173,7 @@ export const make = Effect.map(LiquidRenderer.make(maxBody), (liquid) => {
     faultOfTemplate: (template: string): Effect.Effect<string | undefined, Unavailable> =>
       liquid.names(template).pipe(
         Effect.as(undefined),
-        Effect.catchAll((fault) =>
+        Effect.catch((fault) =>
           fault instanceof Unavailable
             ? Effect.fail(fault)
             : Effect.succeed(`line ${fault.line}, column ${fault.column}: ${fault.reason}`)
@@ -205,14 +207,14 @@ const scopeOf = (subject: Subject): Variables => {
   return { event, run: toJson(rest), webhook: rest.webhook, values }
 }
 
-const withinBody = (text: string): Either.Either<string, Unfillable> =>
-  Either.mapLeft(withinLimit(text), (failure) => ({
+const withinBody = (text: string): Result.Result<string, Unfillable> =>
+  Result.mapError(withinLimit(text), (failure) => ({
     reason: `the template could not be filled in: ${reasonOf(failure)}`,
     isPassing: false
   }))
 
-const withinLimit = (text: string): Either.Either<string, PromptTooLarge> =>
-  Buffer.byteLength(text) > maxBody ? Either.left(new PromptTooLarge({ limit_bytes: maxBody })) : Either.right(text)
+const withinLimit = (text: string): Result.Result<string, PromptTooLarge> =>
+  Buffer.byteLength(text) > maxBody ? Result.fail(new PromptTooLarge({ limit_bytes: maxBody })) : Result.succeed(text)
 
 /** Plain JSON, as Liquid's templates read it. */
 const toJson = (value: object): Variables => Json.parse(Json.stringify(value)) as Variables

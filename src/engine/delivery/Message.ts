@@ -42,7 +42,7 @@ const ofRun = ({ event, isTest = false, run, webhook }: RunSubject) => ({
 const lasted = ({ resolved_at, since }: Alert): string =>
   resolved_at === undefined
     ? ""
-    : `, after ${Duration.format(Duration.seconds(Math.round(DateTime.distance(since, resolved_at) / 1000)))}`
+    : `, after ${Duration.format(Duration.seconds(Math.round(Duration.toSeconds(DateTime.distance(since, resolved_at)))))}`
 
 const ofAlert = ({ alert, event, isTest = false }: AlertSubject) => ({
   begin: `${isTest ? "Test: " : ""}${event === "alert.firing" ? "Alert" : "Resolved"}`,

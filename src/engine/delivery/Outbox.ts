@@ -1,6 +1,6 @@
 /** One attempt of a delivery: body, signature, request, and what comes next. */
 import { randomUUID } from "node:crypto"
-import { Context, DateTime, Effect, Either, Layer, Metric, Option, Random } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Metric, Option, Random, Result } from "effect"
 import * as Attempts from "../../domain/delivery/Attempts.ts"
 import type { DeliveryAttempt } from "../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
@@ -41,7 +41,7 @@ const maxAuthors = 20
 /** What a test event is about. */
 export type Tested = Pick<EventBody.RunSubject, "run" | "webhook"> | Pick<EventBody.AlertSubject, "alert">
 
-export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
+export class Outbox extends Context.Service<
   Outbox,
   {
     readonly attempt: (due: DueDelivery) => Effect.Effect<AttemptResult>
@@ -50,7 +50,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
     /** What is wrong with a template; `undefined`: nothing. */
     readonly faultOfTemplate: (template: string) => Effect.Effect<string | undefined, Unavailable>
   }
->() {
+>()("webhook-trigger/Outbox") {
   static readonly layer: Layer.Layer<
     Outbox,
     never,
@@ -72,7 +72,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const start = yield* ChainedRuns.make
       const { evaluate } = yield* Evaluator
       const sealing = yield* Sealing.make
-      const clock = yield* Effect.clock
+      const clock = yield* Clock.Clock
       const bodies = yield* EventBody.make
       const sign = yield* Signature.make
       const deliveries = yield* DeliveryStore
@@ -114,7 +114,9 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
       const learn = ({ authors: known = [], id }: DestinationRow, { authors = [] }: Sent) => {
         const fresh = authors.filter((author) => !known.includes(author))
         if (fresh.length === 0) return Effect.void
-        return Effect.ignoreLogged(destinations.rememberAuthors(id, [...fresh, ...known].slice(0, maxAuthors)))
+        return Effect.ignoreCause({ log: "Debug" })(
+          destinations.rememberAuthors(id, [...fresh, ...known].slice(0, maxAuthors))
+        )
       }
 
       /** What takes too long to read as Markdown is shown as code. */
@@ -187,7 +189,7 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
             buttons: about.written === undefined ? yield* buttonsFor(destination, subject) : [],
             isTest: subject.isTest === true
           }
-          const result = yield* Effect.either(
+          const result = yield* Effect.result(
             access === undefined
               ? new NoAnswer({ reason: "the server has no key that opens the destination's secrets (SECRETS_KEY)" })
               : Effect.flatMap(commentOf(destination, about.target), (comment) =>
@@ -200,8 +202,8 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           )
           const scrub = Scrub.make(secretsIn(destination, about.target, access))
           const took = { at, duration_ms: Math.round(stopwatch(clock) - startedAt) }
-          if (Either.isLeft(result)) {
-            const { isBusy = false, isOfTarget = false, reason } = result.left
+          if (Result.isFailure(result)) {
+            const { isBusy = false, isOfTarget = false, reason } = result.failure
             return {
               attempt: { ...took, error: scrub(reason) },
               answer: undefined,
@@ -210,19 +212,21 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
               isOfTarget
             }
           }
-          yield* learn(destination, result.right)
-          const { comment_id } = result.right
+          yield* learn(destination, result.success)
+          const { comment_id } = result.success
           if (comment_id !== undefined) {
-            yield* Effect.ignoreLogged(destinations.rememberComment(destination.id, about.target, comment_id))
+            yield* Effect.ignoreCause({ log: "Debug" })(
+              destinations.rememberComment(destination.id, about.target, comment_id)
+            )
           }
-          const { answer, fault, http_status, isBusy = false, isOfRun = false, started_run } = result.right
+          const { answer, fault, http_status, isBusy = false, isOfRun = false, started_run } = result.success
           const error = fault ?? faultOfStatus(http_status)
           const attempt = {
             ...{ ...took, http_status, ...(error !== undefined && { error: scrub(error) }), answer: scrub(answer) },
             ...(started_run !== undefined && { started_run })
           }
           // Where each run has its own target, only the place of this run is not there, or gone.
-          const sent: Sent | undefined = result.right
+          const sent: Sent | undefined = result.success
           const isOfToken = sent.isPlaceHidden === true && hasFixedPlace(destination)
           const isThere = http_status !== 404 && http_status !== 410
           const isOfTarget = isOfRun || (hasPlaces(destination) && !isOfToken && !isThere)
@@ -249,20 +253,22 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
           ...{ id, destination_id: destination.id, isGone: false },
           ...result
         })
-        const body = yield* Effect.either(
+        const body = yield* Effect.result(
           Effect.flatMap(inThread(due), (destination) =>
             Effect.zipWith(bodies.of(destination, due), outcomeOf(due), (body, outcome) => ({ ...body, outcome }))
           )
         )
-        if (Either.isLeft(body)) {
-          const attempt = yield* notSent(body.left)
-          const pause = body.left.isPassing ? Attempts.pauseAfter(made + 1, { random: yield* Random.next }) : undefined
+        if (Result.isFailure(body)) {
+          const attempt = yield* notSent(body.failure)
+          const pause = body.failure.isPassing
+            ? Attempts.pauseAfter(made + 1, { random: yield* Random.next })
+            : undefined
           const next = pause === undefined ? "failed" : { next_attempt_at: DateTime.addDuration(attempt.at, pause) }
           return resultOf({ attempt, next, isOfRun: true })
         }
         const { answer, attempt, hasButtons, isOfTarget, saysNothing } = yield* sendOnce(
           destination,
-          { id, ...body.right, written },
+          { id, ...body.success, written },
           due
         )
         if (attempt.error === undefined) {
@@ -297,9 +303,9 @@ export class Outbox extends Context.Tag("webhook-trigger/Outbox")<
 
       const test = Effect.fn("Outbox.test")(function* (destination: DestinationRow, about: Tested) {
         const subject = { ...tested(about), isTest: true }
-        const body = yield* Effect.either(bodies.of(destination, subject))
-        if (Either.isLeft(body)) return yield* notSent(body.left)
-        return (yield* sendOnce(destination, { id: `test_${randomUUID()}`, ...body.right }, subject)).attempt
+        const body = yield* Effect.result(bodies.of(destination, subject))
+        if (Result.isFailure(body)) return yield* notSent(body.failure)
+        return (yield* sendOnce(destination, { id: `test_${randomUUID()}`, ...body.success }, subject)).attempt
       })
 
       return Outbox.of({

@@ -27,7 +27,7 @@ interface Author {
 /** A Slack message, new or edited, of the Events API (https://docs.slack.dev/reference/events/message). */
 const slackMessageIn = ({ event }: Members): Members => {
   const { message, ...rest } = membersOf(event)
-  return Predicate.isReadonlyRecord(message) ? message : rest
+  return Predicate.isReadonlyObject(message) ? message : rest
 }
 
 const authorIn = (payload: Members): Author | undefined => {

@@ -41,11 +41,11 @@ export class NoAnswer extends Data.TaggedError("NoAnswer")<{
   readonly isBusy?: true
 }> {}
 
-export class Poster extends Context.Tag("webhook-trigger/Poster")<
+export class Poster extends Context.Service<
   Poster,
   { readonly post: (post: Post) => Effect.Effect<Answer, NoAnswer> }
->() {
-  static readonly layer: Layer.Layer<Poster> = Layer.scoped(
+>()("webhook-trigger/Poster") {
+  static readonly layer: Layer.Layer<Poster> = Layer.effect(
     Poster,
     Effect.gen(function* () {
       const policy = yield* AddressPolicy
@@ -62,7 +62,7 @@ export class Poster extends Context.Tag("webhook-trigger/Poster")<
           const isHttps = url.protocol === "https:"
           /** Of what was written, the status decides, whatever comes after it. Only what is read must be whole. */
           let begun: (() => Answer) | undefined
-          const answered = Effect.async<Answer, NoAnswer>((resume, signal) => {
+          const answered = Effect.callback<Answer, NoAnswer>((resume, signal) => {
             const failed = (error: Error) =>
               resume(begun === undefined ? new NoAnswer({ reason: reasonOf(error) }) : Effect.succeed(begun()))
             const begin = (): void => {

@@ -1,7 +1,7 @@
 /** Fetches the files that requests name by URL, when a leader first asks for one, and stores them like sent ones. */
 import { request as httpRequest, type IncomingMessage } from "node:http"
 import { request as httpsRequest } from "node:https"
-import { Context, Data, Duration, Effect, Exit, Fiber, FiberMap, Layer, Option, Schedule } from "effect"
+import { Context, Data, Duration, Effect, type Exit, Fiber, FiberMap, Layer, Option, Schedule } from "effect"
 import { FileMissing, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { membersOf } from "../../domain/Json.ts"
@@ -23,7 +23,7 @@ const mostRedirects = 5
 /** Each may be in memory, twice. Slow hosts of one team hold up no other's. */
 const atOnce = { each: 3, shared: 12 }
 /** After a failure that may pass. */
-const again = Schedule.intersect(Schedule.spaced("1 second"), Schedule.recurs(2))
+const again = Schedule.upTo(Schedule.spaced("1 second"), { times: 2 })
 
 /** A file's next place. */
 class Redirect extends Data.TaggedClass("Redirect")<{ readonly to: URL }> {}
@@ -45,15 +45,15 @@ const mayPass = ({ status }: NotGot): boolean =>
 
 const isRefused = ({ status = 0 }: NotGot): boolean => [401, 403, 404].includes(status)
 
-export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
+export class AttachedFiles extends Context.Service<
   AttachedFiles,
   {
     /** Succeeds if the file is stored now, or is none that is fetched. */
     readonly fetch: (run_id: RunId, id: string) => Effect.Effect<void, FileMissing | Unavailable>
   }
->() {
+>()("webhook-trigger/AttachedFiles") {
   static readonly layer: Layer.Layer<AttachedFiles, never, DestinationStore | FileStore | SecretKeyStore> =
-    Layer.scoped(
+    Layer.effect(
       AttachedFiles,
       Effect.gen(function* () {
         const files = yield* FileStore
@@ -140,18 +140,18 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
         })
 
         const fetchNow = (run_id: RunId, id: string, wanted: WantedFile) =>
-          Effect.timeoutFail(download(wanted), {
+          Effect.timeoutOrElse(download(wanted), {
             duration: timeLimit,
-            onTimeout: () => missing(`It did not arrive within ${Duration.format(timeLimit)}.`)
+            orElse: () => Effect.fail(missing(`It did not arrive within ${Duration.format(timeLimit)}.`))
           }).pipe(
             Effect.flatMap((bytes) => files.keepFetched(run_id, id, bytes)),
             inTurn(wanted.team),
-            Effect.timeoutFail({
+            Effect.timeoutOrElse({
               duration: patience,
-              onTimeout: () => missing("Too many other files are being fetched.")
+              orElse: () => Effect.fail(missing("Too many other files are being fetched."))
             }),
             Effect.catchTag("NotGot", ({ reason }) =>
-              Effect.zipRight(
+              Effect.andThen(
                 Effect.logInfo(`the file ${id} of run ${run_id} was not fetched: ${reason}`),
                 new FileMissing({ reason })
               )
@@ -165,7 +165,7 @@ export class AttachedFiles extends Context.Tag("webhook-trigger/AttachedFiles")<
               const wanted = yield* files.wantedFile(run_id, id)
               if (Option.isNone(wanted)) return
               const key = `${run_id} ${id}`
-              const begun = FiberMap.unsafeGet(fetching, key)
+              const begun = FiberMap.getUnsafe(fetching, key)
               const fiber: Fiber.Fiber<Exit.Exit<void, FileMissing | Unavailable>> = Option.isSome(begun)
                 ? begun.value
                 : yield* FiberMap.run(fetching, key, Effect.exit(fetchNow(run_id, id, wanted.value)))
@@ -204,7 +204,7 @@ const get = (policy: AddressPolicyService, url: URL, token: string | undefined) 
   Effect.suspend((): Effect.Effect<Got | Redirect, NotGot> => {
     const fault = policy.faultOf(url)
     if (fault !== undefined) return missing(`Its URL ${fault}.`)
-    return Effect.async<Got | Redirect, NotGot>((resume, signal) => {
+    return Effect.callback<Got | Redirect, NotGot>((resume, signal) => {
       const failed = (error: Error & { readonly code?: string }) =>
         resume(missing(error.message === "" ? (error.code ?? "The connection failed.") : error.message, 0))
       const headers = {

@@ -1,4 +1,4 @@
-import { DateTime, type Duration, Effect, FiberId, FiberSet, type Option, Schedule, type Scope } from "effect"
+import { Clock, DateTime, type Duration, Effect, FiberSet, type Option, Schedule, type Scope } from "effect"
 import { TooManyStreams, Unauthorized, Unavailable } from "../../domain/Errors.ts"
 import type { LeaderId } from "../../domain/Id.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
@@ -37,7 +37,7 @@ export const make: Effect.Effect<
   const feed = yield* ChangeFeed
   const shutdown = yield* Shutdown
   const { mayReplace } = yield* TeamLeaders
-  const clock = yield* Effect.clock
+  const clock = yield* Clock.Clock
   const fork = yield* FiberSet.makeRuntime<never>()
   const waiting = new Map<LeaderId, Waiting>()
 
@@ -58,7 +58,7 @@ export const make: Effect.Effect<
           if (taken !== undefined) asking[index]!.answer(Effect.succeedSome(taken))
         }
       }),
-      Effect.ignoreLogged
+      Effect.ignoreCause({ log: "Debug" })
     )
 
   yield* feed.listen((changes) => {
@@ -85,9 +85,9 @@ export const make: Effect.Effect<
   }
 
   const answered = (from: KeyedLeader, wait: Duration.Duration): Answer => {
-    const asking = { ...from, asked_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) }
+    const asking = { ...from, asked_at: DateTime.makeUnsafe(clock.currentTimeMillisUnsafe()) }
     let stop = () => {}
-    return Effect.async<Option.Option<TakenRun>, Refusal>((resume) => {
+    return Effect.callback<Option.Option<TakenRun>, Refusal>((resume) => {
       // Its earlier request was given up, or the answer to it was lost.
       waiting.get(asking.leader)?.answer(Effect.succeedNone)
       const it: Waiting = { asking, answer: resume }
@@ -97,10 +97,10 @@ export const make: Effect.Effect<
         Effect.sync(() => resume(Effect.succeedNone)),
         wait
       )
-      const asked = fork(Effect.zipRight(askFor([it]), untilThen))
+      const asked = fork(Effect.andThen(askFor([it]), untilThen))
       stop = () => {
         stopListening()
-        asked.unsafeInterruptAsFork(FiberId.none)
+        asked.interruptUnsafe(undefined)
         if (waiting.get(asking.leader) === it) waiting.delete(asking.leader)
       }
     }).pipe(Effect.ensuring(Effect.sync(() => stop())))

@@ -1,4 +1,4 @@
-import { Context, DateTime, Deferred, Duration, Effect, FiberId, Layer, Option } from "effect"
+import { Context, DateTime, Deferred, Duration, Effect, Layer, Option } from "effect"
 import { storableReply } from "../../bus/Bodies.ts"
 import type { LeaderReply, Prompt, Subject } from "../../bus/Bus.ts"
 import {
@@ -48,7 +48,7 @@ export interface GivenPrompt {
  * Leaders that use HTTP, at any server: each request may reach another one. The run itself is the prompt, so the rows say
  * which one a leader has, in what order, and when it is stopped. The bus has no part in this.
  */
-export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
+export class HttpLeaders extends Context.Service<
   HttpLeaders,
   {
     /** The leader's next prompt, or the one that it has; none after that time. */
@@ -76,7 +76,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
     /** The leader stops. Its prompt goes to another one at once. */
     readonly leave: (leader: HttpLeader) => Effect.Effect<void, Unavailable>
   }
->() {
+>()("webhook-trigger/HttpLeaders") {
   static readonly layer: Layer.Layer<
     HttpLeaders,
     never,
@@ -92,7 +92,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
     | Shutdown
     | Steps
     | TeamLeaders
-  > = Layer.scoped(
+  > = Layer.effect(
     HttpLeaders,
     Effect.gen(function* () {
       const store = yield* HttpLeaderStore
@@ -147,14 +147,14 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
           }
           // Nobody works on it, so it needs its team and its slots no longer.
           yield* steps.release([run.run_id])
-          return yield* next(asking, Duration.subtract(wait, DateTime.distanceDuration(begun, now)))
+          return yield* next(asking, Duration.subtract(wait, DateTime.distance(begun, now)))
         })
 
       const work = Effect.fnUntraced(function* (work: Work) {
-        const changed = Deferred.unsafeMake<void, Unavailable>(FiberId.none)
+        const changed = Deferred.makeUnsafe<void, Unavailable>()
         const stops = [
-          outcomes.watch(work.run_id, () => Deferred.unsafeDone(changed, Effect.void)),
-          shutdown.onStopWaiting(() => Deferred.unsafeDone(changed, AskingLeaders.stopping))
+          outcomes.watch(work.run_id, () => Deferred.doneUnsafe(changed, Effect.void)),
+          shutdown.onStopWaiting(() => Deferred.doneUnsafe(changed, AskingLeaders.stopping))
         ]
         return yield* Effect.gen(function* () {
           const state = yield* keep(work)
@@ -194,7 +194,7 @@ export class HttpLeaders extends Context.Tag("webhook-trigger/HttpLeaders")<
         }),
         file: (team, correlation_id, id) =>
           Effect.flatMap(subjectOf(team, correlation_id), ({ run_id }) =>
-            Effect.zipRight(attached.fetch(run_id, id), files.fileBytes(run_id, id))
+            Effect.andThen(attached.fetch(run_id, id), files.fileBytes(run_id, id))
           ),
         leave: (leader) => Effect.flatMap(DateTime.now, (now) => store.leaveTeam(leader, now))
       })

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { Clock, Context, DateTime, Effect, Latch, Layer, Option } from "effect"
 import { Bus } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { TeamName } from "../../domain/Team.ts"
@@ -24,7 +24,7 @@ export interface FoundLeaders {
 }
 
 /** Who leads teams: consumers of their queues, and leaders over HTTP. While one of the latter is present, it gets the runs. */
-export class TeamLeaders extends Context.Tag("webhook-trigger/TeamLeaders")<
+export class TeamLeaders extends Context.Service<
   TeamLeaders,
   {
     /** A leader over HTTP is present, as this process knows: it reads that each second, and when leaders change. */
@@ -37,29 +37,29 @@ export class TeamLeaders extends Context.Tag("webhook-trigger/TeamLeaders")<
     /** As in `ReplacementGrace`. */
     readonly mayReplace: () => boolean
   }
->() {
-  static readonly layer: Layer.Layer<TeamLeaders, never, Bus | ChangeFeed | HttpLeaderStore> = Layer.scoped(
+>()("webhook-trigger/TeamLeaders") {
+  static readonly layer: Layer.Layer<TeamLeaders, never, Bus | ChangeFeed | HttpLeaderStore> = Layer.effect(
     TeamLeaders,
     Effect.gen(function* () {
       const bus = yield* Bus
       const feed = yield* ChangeFeed
       const store = yield* HttpLeaderStore
-      const grace = ReplacementGrace.make(yield* Effect.clock)
+      const grace = ReplacementGrace.make(yield* Clock.Clock)
       let overHttp: ReadonlySet<TeamName> = new Set()
 
       const read = Effect.gen(function* () {
         overHttp = new Set(yield* store.ledTeams(yield* DateTime.now))
         grace.read()
-      }).pipe(Effect.ignoreLogged)
+      }).pipe(Effect.ignoreCause({ log: "Debug" }))
 
-      const changed = yield* Effect.makeLatch()
+      const changed = yield* Latch.make()
       yield* feed.listen((changes) => {
-        if (changes.some(({ _tag }) => _tag === "LeaderChanged" || _tag === "LeaderKeyRevoked")) changed.unsafeOpen()
+        if (changes.some(({ _tag }) => _tag === "LeaderChanged" || _tag === "LeaderKeyRevoked")) changed.openUnsafe()
       })
       yield* read
       yield* Effect.gen(function* () {
         const isChanged = Option.isSome(yield* Effect.timeoutOption(changed.await, pollInterval))
-        changed.unsafeClose()
+        changed.closeUnsafe()
         yield* read
         if (isChanged) yield* Effect.sleep(pause)
       }).pipe(Effect.forever, Effect.forkScoped)

@@ -27,7 +27,7 @@ export const askedAs = (run: Pick<Run, "asked_by" | "triggered_by">): Pick<Run, 
 }
 
 /** Approves and denies runs of webhooks with `approval: required`. The row is the decision: it survives any crash. */
-export class Approvals extends Context.Tag("webhook-trigger/Approvals")<
+export class Approvals extends Context.Service<
   Approvals,
   {
     /**
@@ -42,7 +42,7 @@ export class Approvals extends Context.Tag("webhook-trigger/Approvals")<
     /** Why `decide` would be `Forbidden`; `undefined`: it would not. */
     readonly refusal: (run: Run, by: Actor) => Effect.Effect<string | undefined, NotFound | Unavailable>
   }
->() {
+>()("webhook-trigger/Approvals") {
   static readonly layer: Layer.Layer<Approvals, never, HistoryStore | Outcomes | RunStore | Steps | WebhookStore> =
     Layer.effect(
       Approvals,

@@ -30,7 +30,7 @@ export interface CancelledCounts {
  * Cancels runs. A cancelled run ends at once for callers and in the history. A queued run is never sent. For a run in
  * progress, the leader is told to stop (`Sender.ts`).
  */
-export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
+export class Cancellation extends Context.Service<
   Cancellation,
   {
     /**
@@ -49,7 +49,7 @@ export class Cancellation extends Context.Tag("webhook-trigger/Cancellation")<
       options?: CancelOptions
     ) => Effect.Effect<CancelledCounts, NotFound | Unavailable>
   }
->() {
+>()("webhook-trigger/Cancellation") {
   static readonly layer: Layer.Layer<Cancellation, never, RunStore | Steps | TeamStore | WebhookStore> = Layer.effect(
     Cancellation,
     Effect.gen(function* () {

@@ -25,7 +25,7 @@ import { Settings } from "../Settings.ts"
 import { outsideLane, waitsFor } from "./QueuedRun.ts"
 
 /** Counts over time, and a team's runs, for people. IDs and names come unparsed. */
-export class Overview extends Context.Tag("webhook-trigger/Overview")<
+export class Overview extends Context.Service<
   Overview,
   {
     /** The last 24 hours of every webhook that was triggered in that time; up to two seconds old. */
@@ -40,7 +40,7 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
     /** A team's runs, of its webhooks and in chat, newest first. */
     readonly teamRuns: (team: string, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, NotFound | Unavailable>
   }
->() {
+>()("webhook-trigger/Overview") {
   static readonly layer: Layer.Layer<
     Overview,
     never,
@@ -127,7 +127,7 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
         statistics: (id, range) => Effect.flatMap(webhookIdOf(id), (id) => statistics(id, range)),
         run: (id) => Effect.flatMap(runIdOf(id), run),
         teamRuns: (team, limit) =>
-          Effect.flatMap(teamNameOf(team), (team) => Effect.zipRight(teams.team(team), history.teamRuns(team, limit)))
+          Effect.flatMap(teamNameOf(team), (team) => Effect.andThen(teams.team(team), history.teamRuns(team, limit)))
       })
     })
   )
@@ -136,14 +136,12 @@ export class Overview extends Context.Tag("webhook-trigger/Overview")<
 type Owners = ReadonlyArray<TeamName> | undefined
 
 /** Readers with the same teams share one read. */
-const sharedByReaders = <A, E>(read: (owners: Owners) => Effect.Effect<A, E>, timeToLive: Duration.DurationInput) => {
+const sharedByReaders = <A, E>(read: (owners: Owners) => Effect.Effect<A, E>, timeToLive: Duration.Input) => {
   const everything = "*"
-  // Uninterruptible: the reader that began the read may go away.
-  const lookup = (key: string) =>
-    Effect.uninterruptible(read(key === everything ? undefined : (key.split(",") as Array<TeamName>)))
+  const lookup = (key: string) => read(key === everything ? undefined : (key.split(",") as Array<TeamName>))
   return Effect.map(
     Cache.make({ capacity: 64, timeToLive, lookup }),
-    (cache) => (owners: Owners) => cache.get(owners?.toSorted().join() ?? everything)
+    (cache) => (owners: Owners) => Cache.get(cache, owners?.toSorted().join() ?? everything)
   )
 }
 
@@ -184,6 +182,6 @@ const filled = (past: ReadonlyArray<RunBucket>, { count, since, step }: Buckets)
 const bucketsOf = (range: keyof typeof ranges, now: DateTime.Utc): Buckets => {
   const { step, count } = ranges[range]
   const millis = Duration.toMillis(step)
-  const since = DateTime.unsafeMake((Math.floor(DateTime.toEpochMillis(now) / millis) - count + 1) * millis)
+  const since = DateTime.makeUnsafe((Math.floor(DateTime.toEpochMillis(now) / millis) - count + 1) * millis)
   return { since, step, count }
 }

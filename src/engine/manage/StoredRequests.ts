@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Semaphore } from "effect"
 import type { NotFound, Unavailable } from "../../domain/Errors.ts"
 import { runIdAt, type WebhookId } from "../../domain/Id.ts"
 import { requestIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
@@ -37,7 +37,7 @@ const maxBytes = 8 * 1024 * 1024
 const countedIn = Duration.toMillis("10 minutes")
 
 /** The time as the beginning of a period. */
-const periodOf = (now: DateTime.Utc) => DateTime.unsafeMake(now.epochMillis - (now.epochMillis % countedIn))
+const periodOf = (now: DateTime.Utc) => DateTime.makeUnsafe(now.epochMilliseconds - (now.epochMilliseconds % countedIn))
 
 type Pending = { -readonly [Field in keyof ReceivedRequest]: ReceivedRequest[Field] }
 
@@ -53,7 +53,7 @@ export interface ListedRequests {
  * Stores refused and ignored requests, and accepted ones if their webhook wants that. Recording never waits and never
  * fails, and uses bounded memory and writes, so that refusing stays cheap.
  */
-export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests")<
+export class StoredRequests extends Context.Service<
   StoredRequests,
   {
     readonly recordRefused: (webhook: WebhookRow, request: RequestToStore) => void
@@ -78,14 +78,14 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
     /** One of them, as stored. */
     readonly show: (id: string, request_id: string) => Effect.Effect<ReceivedRequest, NotFound | Unavailable>
   }
->() {
-  static readonly layer: Layer.Layer<StoredRequests, never, InputChecks | RequestStore | WebhookStore> = Layer.scoped(
+>()("webhook-trigger/StoredRequests") {
+  static readonly layer: Layer.Layer<StoredRequests, never, InputChecks | RequestStore | WebhookStore> = Layer.effect(
     StoredRequests,
     Effect.gen(function* () {
       const store = yield* RequestStore
       const webhooks = yield* WebhookStore
       const inputChecks = yield* InputChecks
-      const clock = yield* Effect.clock
+      const clock = yield* Clock.Clock
       const noneYet = (): Record<RequestKind, Map<WebhookId, Array<Pending>>> => ({
         refused: new Map(),
         ignored: new Map(),
@@ -113,7 +113,7 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
         pending[kind].set(webhook.id, of)
         all++
         of.push({
-          request_id: runIdAt(request.received_at.epochMillis),
+          request_id: runIdAt(request.received_at.epochMilliseconds),
           webhook_id: webhook.id,
           team: webhook.team,
           ...request,
@@ -146,7 +146,7 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
         uses.set(id, {
           webhook_id: id,
           old_token_hash: token_hash,
-          old_token_used_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()),
+          old_token_used_at: DateTime.makeUnsafe(clock.currentTimeMillisUnsafe()),
           old_token_used_from: client_address
         })
       }
@@ -160,7 +160,7 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
       const firsts = new Map<WebhookId, FirstVerified>()
       const recordVerified = ({ id, verification, verified_at, version }: WebhookRow): void => {
         if (verification === undefined || verified_at !== undefined) return
-        firsts.set(id, { webhook_id: id, version, verified_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) })
+        firsts.set(id, { webhook_id: id, version, verified_at: DateTime.makeUnsafe(clock.currentTimeMillisUnsafe()) })
       }
 
       const writeFirsts = Effect.suspend(() => {
@@ -169,7 +169,7 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
         return first.length === 0 ? Effect.void : webhooks.verified(first)
       })
 
-      const turn = Effect.unsafeMakeSemaphore(1)
+      const turn = Semaphore.makeUnsafe(1)
 
       /**
        * A failed write loses its requests, so that they use no memory while the database is unreachable. Waits for a write
@@ -181,17 +181,12 @@ export class StoredRequests extends Context.Tag("webhook-trigger/StoredRequests"
         all = 0
         bytes = 0
         return requests.length === 0 ? Effect.void : store.recordRequests(requests, storedRequests)
-      }).pipe(
-        Effect.zipRight(writeIgnored),
-        Effect.zipRight(writeUses),
-        Effect.zipRight(writeFirsts),
-        turn.withPermits(1)
-      )
+      }).pipe(Effect.andThen(writeIgnored), Effect.andThen(writeUses), Effect.andThen(writeFirsts), turn.withPermits(1))
 
       const dayAgo = Effect.map(DateTime.now, (now) => DateTime.subtractDuration(now, storedFor))
 
-      yield* Effect.addFinalizer(() => Effect.ignoreLogged(write))
-      yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignoreLogged(write), writeEvery)))
+      yield* Effect.addFinalizer(() => Effect.ignoreCause({ log: "Debug" })(write))
+      yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignoreCause({ log: "Debug" })(write), writeEvery)))
       yield* Effect.forkScoped(
         Effect.forever(Effect.delay(Effect.ignore(Effect.flatMap(dayAgo, store.forgetRequests)), forgetEvery))
       )

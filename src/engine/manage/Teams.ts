@@ -10,7 +10,7 @@ import { Steps } from "../step/Steps.ts"
 import { validate } from "./Validation.ts"
 
 /** Manages teams. An invalid team name is `NotFound`. */
-export class Teams extends Context.Tag("webhook-trigger/Teams")<
+export class Teams extends Context.Service<
   Teams,
   {
     /** All teams, with whether they are running. */
@@ -28,7 +28,7 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
     /** Deletes its queue too, unless a leader still consumes it. */
     readonly remove: (team: string) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }
->() {
+>()("webhook-trigger/Teams") {
   static readonly layer: Layer.Layer<Teams, never, Bus | Steps | TeamLeaders | TeamStore> = Layer.effect(
     Teams,
     Effect.gen(function* () {
@@ -59,14 +59,16 @@ export class Teams extends Context.Tag("webhook-trigger/Teams")<
 
       const resume = Effect.fn("Teams.resume")(function* (team: TeamName) {
         const resumed = yield* store.resumeTeam(team, yield* DateTime.now, yield* Audit.draft("team.resumed"))
-        yield* Effect.ignoreLogged(steps.admit([team]))
+        yield* Effect.ignoreCause({ log: "Debug" })(steps.admit([team]))
         return yield* withState(resumed)
       })
 
       const release = Effect.fn("Teams.release")(function* (team: TeamName) {
         const released = yield* store.releaseTeam(team, yield* DateTime.now, yield* Audit.draft("team.released"))
-        yield* Effect.ignoreLogged(steps.admit([team]))
-        yield* Effect.forEach(released, (run_id) => Effect.ignoreLogged(bus.cancel(team, run_id)), { discard: true })
+        yield* Effect.ignoreCause({ log: "Debug" })(steps.admit([team]))
+        yield* Effect.forEach(released, (run_id) => Effect.ignoreCause({ log: "Debug" })(bus.cancel(team, run_id)), {
+          discard: true
+        })
         return { released }
       })
 

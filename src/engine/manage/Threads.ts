@@ -18,7 +18,7 @@ import { type ThreadPage, type ThreadQuery, ThreadStore } from "../../repo/run/T
 import * as Audit from "../access/Audit.ts"
 
 /** Conversations with teams. A text that cannot be a team's name or an id is `NotFound`. */
-export class Threads extends Context.Tag("webhook-trigger/Threads")<
+export class Threads extends Context.Service<
   Threads,
   {
     /** The team's threads, those with the newest runs first. */
@@ -42,7 +42,7 @@ export class Threads extends Context.Tag("webhook-trigger/Threads")<
     /** Ends the thread: the next run with its key begins another one. Runs that belong to it go on. */
     readonly reset: (id: string) => Effect.Effect<Thread, NotFound | Unavailable>
   }
->() {
+>()("webhook-trigger/Threads") {
   static readonly layer: Layer.Layer<Threads, never, HistoryStore | ThreadStore | WebhookStore> = Layer.effect(
     Threads,
     Effect.gen(function* () {
@@ -54,7 +54,7 @@ export class Threads extends Context.Tag("webhook-trigger/Threads")<
         const thread = yield* store.continueThread(run_id, yield* DateTime.now)
         const { agent } = yield* history.run(run_id)
         // Its folder stays where the thread has come to.
-        return { ...thread, ...(agent && { agent: Struct.omit(agent, "workspace_ref", "workspace_exact") }) }
+        return { ...thread, ...(agent && { agent: Struct.omit(agent, ["workspace_ref", "workspace_exact"]) }) }
       })
 
       return Threads.of({

@@ -1,4 +1,4 @@
-import { Effect, Either, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { type Fault, Invalid, maxFaults } from "../../domain/Errors.ts"
 import { step } from "../../domain/prompt/Variables.ts"
 import { containsToken } from "../../domain/request/WithoutToken.ts"
@@ -9,11 +9,11 @@ const pointer = (path: ReadonlyArray<PropertyKey>): string => path.map((name) =>
 const notAField = "is not a field that can be set"
 
 /** A record of named fields. */
-type Fields<A, I> = Schema.Schema<A, I> & { readonly fields: Schema.Struct.Fields }
+type Fields<A, I> = Schema.Codec<A, I> & { readonly fields: Schema.Struct.Fields }
 
 /** Decodes a value, or returns its first `maxFaults` faults. Unknown fields are faults. */
 export const decode = <A, I>(schema: Fields<A, I>) => {
-  const decodeKnown = Schema.decodeUnknownEither(schema, { errors: "all" })
+  const decodeKnown = Schema.decodeUnknownResult(schema, { errors: "all" })
   // Not left to the schema, which would describe each of them: 3 s and 5.7 MB for 90,000.
   const unknownFields = (input: unknown): ReadonlyArray<Fault> =>
     typeof input === "object" && input !== null
@@ -22,13 +22,13 @@ export const decode = <A, I>(schema: Fields<A, I>) => {
           .slice(0, maxFaults)
           .map((name) => ({ pointer: step(name), detail: notAField }))
       : []
-  return (input: unknown): Either.Either<A, ReadonlyArray<Fault>> => {
+  return (input: unknown): Result.Result<A, ReadonlyArray<Fault>> => {
     const unknown = unknownFields(input)
-    const decoded = Either.mapLeft(decodeKnown(input), ({ issue }) =>
+    const decoded = Result.mapError(decodeKnown(input), ({ issue }) =>
       faultsOf(issue).map(({ detail, path }) => ({ pointer: pointer(path), detail }))
     )
-    if (Either.isLeft(decoded)) return Either.left([...decoded.left, ...unknown].slice(0, maxFaults))
-    return unknown.length > 0 ? Either.left(unknown) : decoded
+    if (Result.isFailure(decoded)) return Result.fail([...decoded.failure, ...unknown].slice(0, maxFaults))
+    return unknown.length > 0 ? Result.fail(unknown) : decoded
   }
 }
 
@@ -47,5 +47,5 @@ export const tokenFaults = (shown: object, instead: string) => (saved: object) =
 export const validate = <A, I>(schema: Fields<A, I>) => {
   const decoded = decode(schema)
   return (input: unknown): Effect.Effect<A, Invalid> =>
-    Effect.mapError(decoded(input), (faults) => new Invalid({ faults }))
+    Effect.fromResult(Result.mapError(decoded(input), (faults) => new Invalid({ faults })))
 }

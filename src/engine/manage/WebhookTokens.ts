@@ -19,7 +19,7 @@ export const make = Effect.gen(function* () {
     const updated_at = yield* DateTime.now
     const change = {
       ...noOldToken,
-      ...(Duration.greaterThan(overlap, Duration.zero) && {
+      ...(Duration.isGreaterThan(overlap, Duration.zero) && {
         old_token_hash: before.token_hash,
         ...(before.token_hint !== undefined && { old_token_hint: before.token_hint }),
         old_token_valid_until: DateTime.addDuration(updated_at, overlap)
@@ -42,7 +42,7 @@ export const make = Effect.gen(function* () {
     const webhook = yield* replaceToken(id, token, overlap).pipe(
       // After an edit conflict, the old token may be another one.
       Effect.retry({ while: (error) => error._tag === "EditConflict" }),
-      Effect.catchTags({ EditConflict: Effect.die, TeamUnknown: Effect.die })
+      Effect.catchTag("TeamUnknown", Effect.die)
     )
     return { webhook, token }
   })

@@ -1,6 +1,5 @@
 /** Checks the fields that people set. Lists every fault with its field. */
-import { Effect, Either, Option, Predicate, Schema } from "effect"
-import { identity } from "effect/Function"
+import { Effect, identity, Option, Predicate, Result, Schema } from "effect"
 import { type Fault, Invalid, maxFaults, type TeamUnknown } from "../../domain/Errors.ts"
 import { tooComplex } from "../../domain/evaluation/JsonSchema.ts"
 import * as Combined from "../../domain/prompt/Combined.ts"
@@ -97,7 +96,7 @@ export const make = Effect.gen(function* () {
     const variables = Option.map(names, (names) => [
       ...names.flatMap((name) => [keyOf(name), pathOf(name)[0]]),
       ...(isWindow(coalesce) ? [keyOf(coalesce.key)] : []),
-      ...(isSetting("schema", schema) && Predicate.isReadonlyRecord(schema.properties)
+      ...(isSetting("schema", schema) && Predicate.isReadonlyObject(schema.properties)
         ? Object.keys(schema.properties)
         : [])
     ])
@@ -138,7 +137,7 @@ export const make = Effect.gen(function* () {
     faults.push(...(yield* sharedUrls.faults(input, before)))
     if (isWindow(input.coalesce)) {
       // For templates in any language.
-      if (Either.isLeft(Template.parse(`{{${input.coalesce.key}}}`)))
+      if (Result.isFailure(Template.parse(`{{${input.coalesce.key}}}`)))
         faults.push({ pointer: "/coalesce", detail: "`key` must be a name as in a template" })
     }
     for (const field of schemaFields) {
@@ -158,15 +157,15 @@ export const make = Effect.gen(function* () {
   })
 
   const checked = <A extends object>(
-    decoded: Either.Either<A, ReadonlyArray<Fault>>,
+    decoded: Result.Result<A, ReadonlyArray<Fault>>,
     input: unknown,
     before?: Webhook
   ) =>
     Effect.gen(function* () {
       const more = yield* faultsBeyondSchema(input as Fields, before)
-      const faults = [...Either.match(decoded, { onLeft: identity, onRight: shownTokens }), ...more]
+      const faults = [...Result.match(decoded, { onFailure: identity, onSuccess: shownTokens }), ...more]
       if (faults.length > 0) return yield* new Invalid({ faults: faults.slice(0, maxFaults) })
-      return Either.getOrThrow(decoded)
+      return Result.getOrThrow(decoded)
     })
 
   /** The names in a template that was checked before. */
@@ -226,11 +225,11 @@ const decodeDraft = decode(WebhookDraft)
 const decodeEdit = decode(WebhookEdit)
 const isTeamName = Schema.is(TeamName)
 const isSetting = (field: SchemaField | "attachments", value: unknown): value is JsonObject =>
-  Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings[field], value)
+  Predicate.isReadonlyObject(value) && isAccepted(webhookSettings[field], value)
 const isWindow = (value: unknown): value is Window =>
-  Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.coalesce, value)
+  Predicate.isReadonlyObject(value) && isAccepted(webhookSettings.coalesce, value)
 const isSingleton = (value: unknown): value is Singleton =>
-  Predicate.isReadonlyRecord(value) && isAccepted(webhookSettings.singleton, value)
+  Predicate.isReadonlyObject(value) && isAccepted(webhookSettings.singleton, value)
 
 const noSuchTeam: Fault = { pointer: "/team", detail: "does not exist" }
 /** The team was deleted after the check. */

@@ -52,7 +52,7 @@ type Prompts = Evaluator | InputChecks | Renderer | Settings
 type WebhookRows = DestinationStore | SecretKeyStore | WebhookStore
 
 /** Manages webhooks. IDs come unparsed; a malformed one is `NotFound`. */
-export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
+export class Webhooks extends Context.Service<
   Webhooks,
   {
     readonly list: Effect.Effect<ReadonlyArray<Webhook>, Unavailable>
@@ -108,7 +108,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
       query: Omit<RunQuery, "webhook_id">
     ) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
   }
->() {
+>()("webhook-trigger/Webhooks") {
   static readonly layer: Layer.Layer<
     Webhooks,
     never,
@@ -241,7 +241,7 @@ export class Webhooks extends Context.Tag("webhook-trigger/Webhooks")<
         const last = new Map([...unfinished.toReversed(), ...out].map((run) => [run.team, run]))
         if (last.size === 0) return
         sender.deleted([...last.values()])
-        yield* Effect.ignoreLogged(steps.admit([...last.keys()]))
+        yield* Effect.ignoreCause({ log: "Debug" })(steps.admit([...last.keys()]))
       })
 
       return Webhooks.of({
@@ -327,7 +327,7 @@ const makeShown = Effect.map(Effect.all([Renderer, OwnMessageWarning.make]), ([r
 
 const withoutOldToken = (webhook: Webhook, now: DateTime.Utc): Webhook => {
   const { old_token_hint, old_token_used_at, old_token_used_from, old_token_valid_until: until, ...rest } = webhook
-  return until !== undefined && DateTime.lessThanOrEqualTo(until, now) ? rest : webhook
+  return until !== undefined && DateTime.isLessThanOrEqualTo(until, now) ? rest : webhook
 }
 
 /** Earlier templates of a webhook: shows one, and restores it as an edit. */

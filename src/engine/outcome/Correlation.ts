@@ -27,10 +27,10 @@ type Subject = NonNullable<ReturnType<Port["subjectOf"]>>
  *
  * A run ID alone proves nothing: callers, logs and the history show it.
  */
-export class Correlation extends Context.Tag("webhook-trigger/Correlation")<
+export class Correlation extends Context.Service<
   Correlation,
   Port & { readonly idOf: (run: Pick<OutRun, "run_id" | "team" | "rests">) => string }
->() {
+>()("webhook-trigger/Correlation") {
   /** Waits at the start while the database is unreachable. */
   static readonly layer: Layer.Layer<Correlation, never, ReplyKeyStore> = Layer.effect(
     Correlation,

@@ -1,4 +1,4 @@
-import { Chunk, Context, Effect, Layer, Queue, Schedule } from "effect"
+import { Context, Effect, Layer, Queue, Schedule } from "effect"
 import type { Bus } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -17,7 +17,7 @@ const pollInterval = "1 second"
 const pollSize = 1_000
 
 /** Notifies the watchers of runs of their ends, whichever server recorded them (`Steps`). */
-export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
+export class Outcomes extends Context.Service<
   Outcomes,
   {
     /**
@@ -42,8 +42,8 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
     readonly committed: (ends: ReadonlyArray<RunEnd>, results: ReadonlyArray<EndedRun>) => void
     readonly failed: (ends: ReadonlyArray<RunEnd>) => void
   }
->() {
-  static readonly layer: Layer.Layer<Outcomes, never, Bus | RunStore | ChangeFeed> = Layer.scoped(
+>()("webhook-trigger/Outcomes") {
+  static readonly layer: Layer.Layer<Outcomes, never, Bus | RunStore | ChangeFeed> = Layer.effect(
     Outcomes,
     Effect.gen(function* () {
       RunMetrics.begin()
@@ -77,23 +77,26 @@ export class Outcomes extends Context.Tag("webhook-trigger/Outcomes")<
         }
       }
 
-      const read = Effect.fnUntraced(function* (ids: ReadonlyArray<RunId>) {
-        if (ids.length === 0) return
-        const found = yield* runs.ended(ids)
-        for (const run of found.runs) notify(run.run_id, run)
-        deleted(found.deleted)
-      }, Effect.ignoreLogged)
+      const read = Effect.fnUntraced(
+        function* (ids: ReadonlyArray<RunId>) {
+          if (ids.length === 0) return
+          const found = yield* runs.ended(ids)
+          for (const run of found.runs) notify(run.run_id, run)
+          deleted(found.deleted)
+        },
+        Effect.ignoreCause({ log: "Debug" })
+      )
 
       // Notifications report the ends of other replicas; the poll finds those that a broken connection lost.
       const endedElsewhere = yield* Queue.unbounded<RunId>()
       yield* feed.listen((changes) => {
         for (const change of changes) {
           if (change._tag !== "RunEnded" || ending.has(change.run_id)) continue
-          if (watchers.has(change.run_id)) endedElsewhere.unsafeOffer(change.run_id)
+          if (watchers.has(change.run_id)) Queue.offerUnsafe(endedElsewhere, change.run_id)
         }
       })
       yield* Queue.takeBetween(endedElsewhere, 1, pollSize).pipe(
-        Effect.flatMap((ids) => read(Chunk.toReadonlyArray(ids))),
+        Effect.flatMap(read),
         Effect.forever,
         Effect.forkScoped
       )

@@ -31,7 +31,7 @@ export const layer: Layer.Layer<
   never,
   never,
   AttachedFiles | Bus | ChangeFeed | Correlation | FileStore | HistoryStore | ProgressReports | ReplyRecorder | Settings
-> = Layer.scopedDiscard(
+> = Layer.effectDiscard(
   Effect.gen(function* () {
     const bus = yield* Bus
     const { handle, isOver } = yield* ReplyRecorder
@@ -87,11 +87,11 @@ const makeSender = Effect.gen(function* () {
   const sendFile = (team: TeamName, run_id: RunId, file: WantedFile) =>
     bus.sendFile?.(team, run_id, file) ?? Effect.void
   const logged = (run_id: RunId, id: string) => (sent: Effect.Effect<void, NotFound | Unavailable>) =>
-    Effect.catchAll(sent, (error) => Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error))
+    Effect.catch(sent, (error) => Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error))
 
   const get = (team: TeamName, run_id: RunId, id: string) =>
     // Those that are not here yet have turns of their own: their hosts may be slow.
-    Effect.zipRight(
+    Effect.andThen(
       attached.fetch(run_id, id),
       inTurn(team)(Effect.flatMap(files.fileBytes(run_id, id), (bytes) => sendFile(team, run_id, { id, bytes })))
     ).pipe(

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Either, Fiber, FiberMap, Layer, Option } from "effect"
+import { Clock, Context, DateTime, Effect, Fiber, FiberMap, Layer, Option, Result } from "effect"
 import { answerTooLarge } from "../../bus/Bodies.ts"
 import type { Reply, ReplyHandler } from "../../bus/Bus.ts"
 import type { Fault, Unavailable } from "../../domain/Errors.ts"
@@ -27,7 +27,7 @@ const longestCheck = "30 seconds"
 const tooSlow: Fault = { pointer: "", detail: "takes too long to check" }
 
 /** Records what leaders and the broker report about runs, however it arrived. */
-export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
+export class ReplyRecorder extends Context.Service<
   ReplyRecorder,
   {
     /**
@@ -38,8 +38,8 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
     /** The run was answered, in time or late. No other reply changes it. */
     readonly isOver: (run_id: RunId) => boolean
   }
->() {
-  static readonly layer: Layer.Layer<ReplyRecorder, never, Evaluator | FileStore | Outcomes | Steps> = Layer.scoped(
+>()("webhook-trigger/ReplyRecorder") {
+  static readonly layer: Layer.Layer<ReplyRecorder, never, Evaluator | FileStore | Outcomes | Steps> = Layer.effect(
     ReplyRecorder,
     Effect.gen(function* () {
       const outcomes = yield* Outcomes
@@ -47,16 +47,16 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
       const { addFile } = yield* FileStore
       const { evaluate } = yield* Evaluator
       const reach = yield* Checkpoints
-      const clock = yield* Effect.clock
+      const clock = yield* Clock.Clock
       const answered = new RecentMap<RunId, true>(maxAnswered)
 
       /** The answers that are being checked. Nothing else ends their runs with a reply meanwhile. */
       const checks = yield* FiberMap.make<RunId, void, never>()
 
       const faultsOf = (response: string, { answer_schema: schema, team }: UncheckedAnswer) =>
-        Either.match(readAnswer(response), {
-          onLeft: Effect.succeed,
-          onRight: (value) =>
+        Result.match(readAnswer(response), {
+          onFailure: Effect.succeed,
+          onSuccess: (value) =>
             Effect.catchTag(evaluate("value", { schema, value }, `answers of ${team}`), "TooSlow", () =>
               Effect.succeed<ReadonlyArray<Fault>>([tooSlow])
             )
@@ -73,7 +73,7 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
           Effect.map((faults) => (faults.length === 0 ? outcome : invalid(outcome, faults))),
           Effect.flatMap((outcome) => steps.endAll([{ run_id, isChecked: true, outcome }])),
           (checked) => untilAvailable(checked, { subject: `the check of the answer of run ${run_id}` }),
-          Effect.zipRight(Effect.suspend(() => ended([run_id])))
+          Effect.andThen(Effect.suspend(() => ended([run_id])))
         )
 
       /** Returns the runs that have not ended, as their answers are being checked. */
@@ -91,9 +91,9 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
 
       const handleOrPutOff = (replies: ReadonlyArray<Reply>, later: NonNullable<Parameters<ReplyHandler>[1]>) =>
         Effect.suspend(() => {
-          const started_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+          const started_at = DateTime.makeUnsafe(clock.currentTimeMillisUnsafe())
           for (const { _tag, run_id } of replies) if (_tag === "Started") outcomes.progress(run_id, { started_at })
-          const checked = new Set(replies.flatMap(({ run_id }) => (FiberMap.unsafeHas(checks, run_id) ? run_id : [])))
+          const checked = new Set(replies.flatMap(({ run_id }) => (FiberMap.hasUnsafe(checks, run_id) ? run_id : [])))
           const endsOf = (some: ReadonlyArray<Reply>) =>
             some.flatMap((reply) => {
               const outcome = outcomeOf(reply)
@@ -110,13 +110,13 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
           // Before the ends of their runs, whose callers may ask for them. One that PostgreSQL refuses endangers no answer.
           const files = replies.filter((reply) => reply._tag === "File")
           const store = ({ file, n, run_id }: (typeof files)[number]) =>
-            Effect.catchAllDefect(addFile(run_id, n, file), (error) =>
+            Effect.catchDefect(addFile(run_id, n, file), (error) =>
               Effect.logError(`file ${n} of run ${run_id} is not kept`, error)
             )
           const stored = Effect.forEach(files, store, { discard: true })
           const end = ends.length === 0 ? Effect.succeed([]) : endAll(ends)
-          const before = limits.length === 0 ? stored : Effect.zipRight(stored, rest)
-          return Effect.flatMap(files.length + limits.length === 0 ? end : Effect.zipRight(before, end), (begun) => {
+          const before = limits.length === 0 ? stored : Effect.andThen(stored, rest)
+          return Effect.flatMap(files.length + limits.length === 0 ? end : Effect.andThen(before, end), (begun) => {
             for (const run_id of begun) checked.add(run_id)
             const over: Array<RunId> = []
             for (const reply of replies) {
@@ -130,10 +130,11 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
       /** Once the run's check is over. */
       const finish = (reply: Reply): Effect.Effect<void, Unavailable> =>
         Effect.suspend(() =>
-          Option.match(FiberMap.unsafeGet(checks, reply.run_id), {
+          Option.match(FiberMap.getUnsafe(checks, reply.run_id), {
             onNone: () => handle([reply]),
             // Another server may be less busy.
-            onSome: (check) => Effect.timeoutFail(Fiber.join(check), { duration: longestCheck, onTimeout: () => busy })
+            onSome: (check) =>
+              Effect.timeoutOrElse(Fiber.join(check), { duration: longestCheck, orElse: () => Effect.fail(busy) })
           })
         )
 
@@ -142,7 +143,7 @@ export class ReplyRecorder extends Context.Tag("webhook-trigger/ReplyRecorder")<
           if (later !== undefined) return handleOrPutOff(replies, later)
           const finishes: Array<Effect.Effect<void, Unavailable>> = []
           const handled = handleOrPutOff(replies, (_, finish) => finishes.push(finish))
-          return Effect.zipRight(
+          return Effect.andThen(
             handled,
             Effect.suspend(() => Effect.all(finishes, { discard: true }))
           )

@@ -1,5 +1,5 @@
 /** How runs ended and how long they took. The server that records an end counts it. */
-import { DateTime, Metric, MetricBoundaries } from "effect"
+import { DateTime, Duration, Metric } from "effect"
 import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { finalStatuses } from "../../domain/run/RunStatus.ts"
@@ -14,16 +14,21 @@ const ended = Metric.counter("webhook_runs_ended_total", {
 /** Shows the counter of ends before the first one. */
 export const begin = (): void => Metrics.begin(ended, "status", finalStatuses)
 
-/** Up to a day, the longest timeout. */
-const seconds = MetricBoundaries.fromIterable([0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400])
+/** In seconds, up to a day, the longest timeout. */
+const boundaries = Metric.boundariesFromIterable([0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400])
 
-const queued = Metric.histogram(
-  "webhook_run_queued_seconds",
-  seconds,
-  "From a run's acceptance until its leader started, or until its end when none did."
-)
-const worked = Metric.histogram("webhook_run_work_seconds", seconds, "From the leader's start to the end of the run.")
-const total = Metric.histogram("webhook_run_total_seconds", seconds, "From a run's acceptance to its end.")
+const queued = Metric.histogram("webhook_run_queued_seconds", {
+  description: "From a run's acceptance until its leader started, or until its end when none did.",
+  boundaries
+})
+const worked = Metric.histogram("webhook_run_work_seconds", {
+  description: "From the leader's start to the end of the run.",
+  boundaries
+})
+const total = Metric.histogram("webhook_run_total_seconds", {
+  description: "From a run's acceptance to its end.",
+  boundaries
+})
 
 const tokens = Metric.counter("webhook_run_tokens_total", {
   description: "Tokens that agents reported for their runs, by team and by kind: input, output, cached_input.",
@@ -45,7 +50,8 @@ export const recordReport = ({ usage }: Pick<AgentReport, "usage">, team: TeamNa
   if (cost_usd !== undefined) Metrics.record(cost, cost_usd, { team })
 }
 
-const between = (from: DateTime.Utc, to: DateTime.Utc): number => Math.max(0, DateTime.distance(from, to)) / 1000
+const between = (from: DateTime.Utc, to: DateTime.Utc): number =>
+  Math.max(0, Duration.toSeconds(DateTime.distance(from, to)))
 
 /** Counts a run that has ended. */
 export const record = (run: Run): void => {

@@ -1,4 +1,4 @@
-import { type DateTime, Duration, Effect, type Scope } from "effect"
+import { type DateTime, Duration, Effect, Latch, type Scope } from "effect"
 import { Bus } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -24,6 +24,9 @@ export interface ProgressRecorder {
 /** How long progress is collected before it is recorded, in milliseconds. 0 turns the delay off (decision 0004). */
 const delay = 50
 
+/** By whichever clock is faster: tests stop Effect's, or let seconds of it pass in less than this. */
+const collect = Effect.raceFirst(pause(delay), Effect.sleep(delay))
+
 /** How long a stopping server tries to record the rest. */
 const grace = Duration.seconds(5)
 
@@ -32,8 +35,8 @@ export const make: Effect.Effect<ProgressRecorder, never, Bus | RunStore | Scope
   const runs = yield* RunStore
   let waiting = new Map<RunId, Progress>()
   let inWrite: ReadonlyMap<RunId, Progress> = new Map()
-  const work = Effect.unsafeMakeLatch(false)
-  const allRecorded = Effect.unsafeMakeLatch(true)
+  const work = Latch.makeUnsafe(false)
+  const allRecorded = Latch.makeUnsafe(true)
 
   /** The prompt of a run that is over reached a leader that came later, or one that does not know of its stop. */
   const stop = Effect.forEach(
@@ -47,33 +50,33 @@ export const make: Effect.Effect<ProgressRecorder, never, Bus | RunStore | Scope
     const batch = [...waiting]
     inWrite = waiting
     waiting = new Map()
-    work.unsafeClose()
+    work.closeUnsafe()
     const sent = batch.flatMap(([run_id, { sent_at }]) => (sent_at ? [{ run_id, at: sent_at }] : []))
     const started = batch.flatMap(([run_id, { started_at }]) => (started_at ? [{ run_id, at: started_at }] : []))
-    return Effect.zipRight(
+    return Effect.andThen(
       sent.length > 0 ? untilAvailable(runs.sent(sent)) : Effect.void,
       started.length > 0 ? Effect.flatMap(untilAvailable(runs.started(started)), stop) : Effect.void
     )
   }).pipe(
-    Effect.zipRight(
+    Effect.andThen(
       Effect.sync(() => {
         inWrite = new Map()
-        if (waiting.size === 0) allRecorded.unsafeOpen()
+        if (waiting.size === 0) allRecorded.openUnsafe()
       })
     )
   )
-  yield* work.await.pipe(Effect.zipRight(pause(delay)), Effect.zipRight(write), Effect.forever, Effect.forkScoped)
+  yield* work.await.pipe(Effect.andThen(collect), Effect.andThen(write), Effect.forever, Effect.forkScoped)
   yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.interruptible(allRecorded.await), grace))
 
   return {
     add: (id, progress) => {
       waiting.set(id, { ...waiting.get(id), ...progress })
-      allRecorded.unsafeClose()
-      work.unsafeOpen()
+      allRecorded.closeUnsafe()
+      work.openUnsafe()
     },
     take: (id) => {
       const progress = { ...inWrite.get(id), ...waiting.get(id) }
-      if (waiting.delete(id) && waiting.size === 0 && inWrite.size === 0) allRecorded.unsafeOpen()
+      if (waiting.delete(id) && waiting.size === 0 && inWrite.size === 0) allRecorded.openUnsafe()
       return progress
     }
   }

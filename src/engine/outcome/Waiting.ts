@@ -9,7 +9,7 @@ import { Shutdown } from "../Shutdown.ts"
 import { Steps } from "../step/Steps.ts"
 import { Outcomes } from "./Outcomes.ts"
 
-type Service = Context.Tag.Service<Waiting>
+type Service = Waiting["Service"]
 
 /** How long a caller waits after its deadline until the timeout is recorded. The work of each second records it otherwise. */
 const recordedWithin = "2 seconds"
@@ -27,7 +27,7 @@ export interface End {
  * Callers that wait for the end of a run. The run's end, its deadline and the server's stop each call back, and the first one
  * counts. So no caller costs a fiber.
  */
-export class Waiting extends Context.Tag("webhook-trigger/Waiting")<
+export class Waiting extends Context.Service<
   Waiting,
   {
     /**
@@ -42,8 +42,8 @@ export class Waiting extends Context.Tag("webhook-trigger/Waiting")<
     /** The end of a run that was accepted before. */
     readonly endOf: (id: RunId, deadline: DateTime.Utc) => Effect.Effect<Run, NotFound | Unavailable>
   }
->() {
-  static readonly layer: Layer.Layer<Waiting, never, HistoryStore | Outcomes | Shutdown | Steps> = Layer.scoped(
+>()("webhook-trigger/Waiting") {
+  static readonly layer: Layer.Layer<Waiting, never, HistoryStore | Outcomes | Shutdown | Steps> = Layer.effect(
     Waiting,
     Effect.gen(function* () {
       const history = yield* HistoryStore
@@ -72,7 +72,7 @@ export class Waiting extends Context.Tag("webhook-trigger/Waiting")<
               deadlines.at(DateTime.toEpochMillis(deadline), () => settle(Effect.succeedNone))
             )
             // No finalizer for an interruption, which would cost more than all this: `watch` stops the callbacks.
-            return Effect.async<Option.Option<Run>, NotFound | Unavailable>((waiting) => {
+            return Effect.callback<Option.Option<Run>, NotFound | Unavailable>((waiting) => {
               resume = waiting
               if (result !== undefined) resume(result)
             })
@@ -84,7 +84,7 @@ export class Waiting extends Context.Tag("webhook-trigger/Waiting")<
 
       const timeOut = (id: RunId) =>
         steps.end(id, { status: "timeout" }).pipe(
-          Effect.timeoutFail({ duration: recordedWithin, onTimeout: () => noAnswer }),
+          Effect.timeoutOrElse({ duration: recordedWithin, orElse: () => Effect.fail(noAnswer) }),
           Effect.mapError(({ what, detail }) => new Unavailable({ what, detail, run_id: id })),
           Effect.filterOrFail(
             (run) => run !== undefined,

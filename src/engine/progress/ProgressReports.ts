@@ -1,4 +1,4 @@
-import { Context, Deferred, Effect, FiberId, FiberSet, Layer } from "effect"
+import { Clock, Context, Deferred, Effect, FiberSet, Layer } from "effect"
 import type { RunProgress } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { mergeProgress, type Progress } from "../../domain/run/Progress.ts"
@@ -15,7 +15,7 @@ const lengthOf = ({ steps = [], text = "" }: Progress): number =>
   steps.reduce((sum, step) => sum + sizeOf(step), text.length)
 
 /** Stores what leaders report while they work: seldom, in groups, and without delaying anything else. */
-export class ProgressReports extends Context.Tag("webhook-trigger/ProgressReports")<
+export class ProgressReports extends Context.Service<
   ProgressReports,
   {
     /** Takes a report and returns at once. It is stored soon, or lost. */
@@ -26,17 +26,17 @@ export class ProgressReports extends Context.Tag("webhook-trigger/ProgressReport
      */
     readonly record: (progress: RunProgress) => Effect.Effect<void>
   }
->() {
-  static readonly layer: Layer.Layer<ProgressReports, never, ProgressStore> = Layer.scoped(
+>()("webhook-trigger/ProgressReports") {
+  static readonly layer: Layer.Layer<ProgressReports, never, ProgressStore> = Layer.effect(
     ProgressReports,
     Effect.gen(function* () {
       const store = yield* ProgressStore
       const fork = yield* FiberSet.makeRuntime<never>()
-      const clock = yield* Effect.clock
-      const now = () => new Date(clock.unsafeCurrentTimeMillis()).toISOString()
+      const clock = yield* Clock.Clock
+      const now = () => new Date(clock.currentTimeMillisUnsafe()).toISOString()
       let waiting = new Map<RunId, ProgressReport>()
       let text = 0
-      let written = Deferred.unsafeMake<void>(FiberId.none)
+      let written = Deferred.makeUnsafe<void>()
       let isPaced = false
 
       const write = Effect.suspend(() => {
@@ -44,13 +44,13 @@ export class ProgressReports extends Context.Tag("webhook-trigger/ProgressReport
         const done = written
         waiting = new Map()
         text = 0
-        written = Deferred.unsafeMake(FiberId.none)
+        written = Deferred.makeUnsafe()
         return store.addProgress(reports).pipe(
-          Effect.catchAllCause((cause) => Effect.logDebug("Progress was not stored", cause)),
-          Effect.zipRight(Deferred.succeed(done, undefined))
+          Effect.catchCause((cause) => Effect.logDebug("Progress was not stored", cause)),
+          Effect.andThen(Deferred.succeed(done, undefined))
         )
       })
-      const writeAll = Effect.zipRight(write, Effect.sleep(interval)).pipe(
+      const writeAll = Effect.andThen(write, Effect.sleep(interval)).pipe(
         Effect.repeat({
           until: () => {
             isPaced = waiting.size > 0
@@ -80,7 +80,7 @@ export class ProgressReports extends Context.Tag("webhook-trigger/ProgressReport
         if (isPaced) return
         isPaced = true
         // Reports that arrive together are written together.
-        fork(Effect.asVoid(Effect.zipRight(Effect.yieldNow(), writeAll)))
+        fork(Effect.asVoid(Effect.andThen(Effect.yieldNow, writeAll)))
       }
 
       return ProgressReports.of({

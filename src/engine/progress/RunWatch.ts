@@ -1,4 +1,4 @@
-import { Array as Arr, Context, Effect, Layer, type Scope, Stream } from "effect"
+import { Array as Arr, Clock, Context, Effect, Latch, Layer, type Scope, Stream } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
@@ -26,7 +26,7 @@ const inOneTurn = 50
 const pace = 16_000
 
 /** A turn of the event loop, in which other work is done. */
-const turn = Effect.async<void>((resume) => {
+const turn = Effect.callback<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
@@ -35,7 +35,7 @@ const inTurns = <A>(all: ReadonlyArray<A>, act: (one: A) => void) =>
   Effect.forEach(
     Arr.chunksOf(all, inOneTurn),
     (some) =>
-      Effect.zipRight(
+      Effect.andThen(
         Effect.sync(() => some.forEach(act)),
         turn
       ),
@@ -46,7 +46,7 @@ const inTurns = <A>(all: ReadonlyArray<A>, act: (one: A) => void) =>
  * Follows runs for any number of readers. One loop reads the progress of all followed runs, whichever server wrote it, and
  * only while somebody follows one.
  */
-export class RunWatch extends Context.Tag("webhook-trigger/RunWatch")<
+export class RunWatch extends Context.Service<
   RunWatch,
   {
     /**
@@ -64,25 +64,25 @@ export class RunWatch extends Context.Tag("webhook-trigger/RunWatch")<
       }
     ) => Effect.Effect<Stream.Stream<RunUpdate>, E, R | Scope.Scope>
   }
->() {
-  static readonly layer: Layer.Layer<RunWatch, never, ChangeFeed | Outcomes | ProgressStore | Shutdown> = Layer.scoped(
+>()("webhook-trigger/RunWatch") {
+  static readonly layer: Layer.Layer<RunWatch, never, ChangeFeed | Outcomes | ProgressStore | Shutdown> = Layer.effect(
     RunWatch,
     Effect.gen(function* () {
       const store = yield* ProgressStore
       const outcomes = yield* Outcomes
       const shutdown = yield* Shutdown
       const feed = yield* ChangeFeed
-      const clock = yield* Effect.clock
+      const clock = yield* Clock.Clock
 
       const runs = new Map<RunId, WatchedRun>()
-      const isNeeded = Effect.unsafeMakeLatch(false)
-      const isHinted = Effect.unsafeMakeLatch(false)
+      const isNeeded = Latch.makeUnsafe(false)
+      const isHinted = Latch.makeUnsafe(false)
       let round = 0
 
       const hint = (run: WatchedRun): void => {
         run.isHinted = true
-        isNeeded.unsafeOpen()
-        isHinted.unsafeOpen()
+        isNeeded.openUnsafe()
+        isHinted.openUnsafe()
       }
 
       const isDue = (run: WatchedRun): boolean => {
@@ -109,19 +109,19 @@ export class RunWatch extends Context.Tag("webhook-trigger/RunWatch")<
 
       const advance = Effect.suspend(() => {
         round++
-        isHinted.unsafeClose()
-        if (![...runs.values()].some(({ isAwaited }) => isAwaited)) isNeeded.unsafeClose()
+        isHinted.closeUnsafe()
+        if (![...runs.values()].some(({ isAwaited }) => isAwaited)) isNeeded.closeUnsafe()
         return Effect.forEach(Arr.chunksOf([...runs.values()].filter(isDue), mostMarks), readSome, { discard: true })
       }).pipe(
         // While the database is out of reach, followers wait.
-        Effect.catchAllCause((cause) =>
-          Effect.zipRight(Effect.logDebug("The progress of runs was not read", cause), Effect.sleep("1 second"))
+        Effect.catchCause((cause) =>
+          Effect.andThen(Effect.logDebug("The progress of runs was not read", cause), Effect.sleep("1 second"))
         )
       )
       yield* isNeeded.await.pipe(
-        Effect.zipRight(advance),
-        Effect.zipRight(Effect.sleep(shortest)),
-        Effect.zipRight(Effect.timeoutOption(isHinted.await, interval - shortest)),
+        Effect.andThen(advance),
+        Effect.andThen(Effect.sleep(shortest)),
+        Effect.andThen(Effect.timeoutOption(isHinted.await, interval - shortest)),
         Effect.forever,
         Effect.forkScoped
       )
@@ -174,13 +174,13 @@ export class RunWatch extends Context.Tag("webhook-trigger/RunWatch")<
         )
 
       const next = (run: WatchedRun, follower: Follower): Next =>
-        Effect.async((resume) => {
+        Effect.callback((resume) => {
           follower.wait(resume)
           if (!follower.isWaiting) return
           const portion = portionAfter(follower.received, run.known)
           if (portion.updates.length > 0) follower.give(portion)
           else if (run.isHinted) hint(run)
-          else isNeeded.unsafeOpen()
+          else isNeeded.openUnsafe()
         })
 
       return RunWatch.of({
@@ -194,7 +194,7 @@ export class RunWatch extends Context.Tag("webhook-trigger/RunWatch")<
             if (isFinal(found.status)) end(run, found)
             else if (found.started_at !== undefined) run.start(found.started_at)
             run.isHinted = true
-            return Stream.repeatEffectChunkOption(next(run, follower))
+            return Stream.fromIterableEffectRepeat(next(run, follower))
           })
       })
     })

@@ -1,13 +1,13 @@
-import { Chunk, Effect, Option } from "effect"
+import { Cause, Effect } from "effect"
 import { constVoid } from "effect/Function"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { RunNews } from "../../repo/run/ProgressStore.ts"
 import { type Known, mark, type Portion, portionAfter, positionOf, type RunUpdate, toUpdates } from "./RunUpdate.ts"
 
-/** A follower's next updates; it fails when there are no more. */
-export type Next = Effect.Effect<Chunk.Chunk<RunUpdate>, Option.Option<never>>
-const over: Next = Effect.fail(Option.none())
+/** A follower's next updates; it is `Done` when there are no more. */
+export type Next = Effect.Effect<ReadonlyArray<RunUpdate>, Cause.Done>
+const over: Next = Cause.done()
 
 /**
  * One reader of a run. It is given updates only when it asks for them, so that of a slow one nothing is kept but what it has
@@ -46,7 +46,7 @@ export class Follower {
   send(updates: ReadonlyArray<RunUpdate>): void {
     const { resume } = this
     this.resume = undefined
-    resume?.(Effect.succeed(Chunk.unsafeFromArray(updates)))
+    resume?.(Effect.succeed(updates))
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 /** Previews a template that is being edited, before anything is saved. */
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import type { Invalid, InvalidVariables, TemplateInvalid, Unavailable } from "../../domain/Errors.ts"
 import * as Combined from "../../domain/prompt/Combined.ts"
 import { keyOf } from "../../domain/prompt/Path.ts"
@@ -15,7 +15,7 @@ export interface DraftPreview {
   readonly names: ReadonlyArray<string>
   /** Absent: the renderer does not say. */
   readonly places?: ReadonlyArray<Place>
-  readonly rendered: Either.Either<Rendered, RenderRefused | Invalid | InvalidVariables>
+  readonly rendered: Result.Result<Rendered, RenderRefused | Invalid | InvalidVariables>
 }
 
 /** Variables without a sample value are empty. `TemplateInvalid`: the template cannot be saved. */
@@ -24,7 +24,7 @@ export type PreviewDraft = (
   sample: Input.Sample
 ) => Effect.Effect<DraftPreview, TemplateInvalid | Unavailable>
 
-export const make: Effect.Effect<PreviewDraft, never, Effect.Effect.Context<typeof Rendering.make>> = Effect.gen(
+export const make: Effect.Effect<PreviewDraft, never, Effect.Services<typeof Rendering.make>> = Effect.gen(
   function* () {
     const renderer = yield* Renderer
     const render = yield* Rendering.make
@@ -34,9 +34,11 @@ export const make: Effect.Effect<PreviewDraft, never, Effect.Effect.Context<type
       const places = renderer.places?.(prompt_template, draft)
       const empty = Object.fromEntries(names.map((name) => [keyOf(name), ""]))
       const filledIn = Input.ofSample(draft, { ...sample, variables: { ...empty, ...sample.variables } }).pipe(
-        Either.flatMap((input) => Input.used({ ...draft, variables: names }, input))
+        Result.flatMap((input) => Input.used({ ...draft, variables: names }, input))
       )
-      const rendered = yield* Effect.either(Effect.flatMap(filledIn, (variables) => render(draft, variables)))
+      const rendered = yield* Effect.result(
+        Effect.flatMap(Effect.fromResult(filledIn), (variables) => render(draft, variables))
+      )
       return { names, ...(places && { places }), rendered }
     })
   }

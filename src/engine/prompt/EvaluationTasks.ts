@@ -2,7 +2,7 @@
  * What is evaluated for webhooks and destinations: their filters, schemas and templates, with the input of callers, and the
  * answers of agents.
  */
-import { Either } from "effect"
+import { Result } from "effect"
 import type { Fault } from "../../domain/Errors.ts"
 import type { Budget } from "../../domain/evaluation/Budget.ts"
 import * as Jmespath from "../../domain/evaluation/Jmespath.ts"
@@ -38,7 +38,7 @@ const always = () => true
 const isQuickTemplate = ({ template }: { readonly template: string }) => template.length <= quickTemplate
 
 /** `Left`: why the template cannot be saved, or fails for any input. */
-type Parsed = Either.Either<Liquid.LiquidTemplate, BrokenBraces>
+type Parsed = Result.Result<Liquid.LiquidTemplate, BrokenBraces>
 
 /** Each thread has its own, with what it has compiled. */
 export const make = () => {
@@ -104,9 +104,9 @@ export const make = () => {
         budget
       ): { readonly names: ReadonlyArray<string> } | { readonly broken: BrokenBraces } => {
         const parsed = parse(template)
-        if (Either.isLeft(parsed)) return { broken: parsed.left }
-        const broken = Liquid.excessOf(parsed.right, budget)
-        return broken === undefined ? { names: parsed.right.names } : { broken }
+        if (Result.isFailure(parsed)) return { broken: parsed.failure }
+        const broken = Liquid.excessOf(parsed.success, budget)
+        return broken === undefined ? { names: parsed.success.names } : { broken }
       }
     }),
 
@@ -129,10 +129,10 @@ export const make = () => {
         budget
       ): { readonly parts: ReadonlyArray<FilledPart> } | { readonly failure: Liquid.Failure } => {
         const parsed = parse(template)
-        if (Either.isLeft(parsed)) return { failure: { _tag: "Failed", isOverBudget: false, ...parsed.left } }
-        return Either.match(Liquid.fill(parsed.right, variables, { limit, budget }), {
-          onLeft: (failure) => ({ failure }),
-          onRight: (parts) => ({ parts })
+        if (Result.isFailure(parsed)) return { failure: { _tag: "Failed", isOverBudget: false, ...parsed.failure } }
+        return Result.match(Liquid.fill(parsed.success, variables, { limit, budget }), {
+          onFailure: (failure) => ({ failure }),
+          onSuccess: (parts) => ({ parts })
         })
       }
     })

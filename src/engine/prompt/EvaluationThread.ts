@@ -1,7 +1,7 @@
 /** The program of a thread that evaluates filters, schemas and templates, one at a time. */
 
 import { parentPort } from "node:worker_threads"
-import { Either } from "effect"
+import { Result } from "effect"
 import { Budget } from "../../domain/evaluation/Budget.ts"
 import * as Json from "../../domain/Json.ts"
 import { threadTime } from "../../runtime/ThreadTime.ts"
@@ -16,11 +16,11 @@ const tasks = EvaluationTasks.make()
 
 const evaluate = ({ input, name }: Question): Pick<Answer, "result" | "output"> => {
   const run = tasks[name].run as (input: unknown, budget: Budget) => unknown
-  return Either.match(
+  return Result.match(
     withinTime(limit, () => run(Json.parse(input), new Budget())),
     {
-      onLeft: ({ _tag }) => ({ result: _tag }),
-      onRight: (output) => ({ result: "done", output })
+      onFailure: ({ _tag }) => ({ result: _tag }),
+      onSuccess: (output) => ({ result: "done", output })
     }
   )
 }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs"
 import { availableParallelism } from "node:os"
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import { Budget } from "../../domain/evaluation/Budget.ts"
 import * as Json from "../../domain/Json.ts"
@@ -38,7 +38,7 @@ export interface Answer {
  * Evaluates what people wrote, on input of callers: filters, schemas and templates. What is quick is done at once. Everything
  * else runs on other threads, so that it delays no other request, within the CPU time of its webhook or API key.
  */
-export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
+export class Evaluator extends Context.Service<
   Evaluator,
   {
     /**
@@ -61,13 +61,13 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
     /** Counts other work for this key, in milliseconds of CPU time. */
     readonly charge: (key: string, milliseconds: number) => void
   }
->() {
-  static readonly layer: Layer.Layer<Evaluator> = Layer.scoped(
+>()("webhook-trigger/Evaluator") {
+  static readonly layer: Layer.Layer<Evaluator> = Layer.effect(
     Evaluator,
     Effect.gen(function* () {
       const tasks = EvaluationTasks.make()
-      const clock = yield* Effect.clock
-      const allowances = new Allowances(() => clock.unsafeCurrentTimeMillis())
+      const clock = yield* Clock.Clock
+      const allowances = new Allowances(() => clock.currentTimeMillisUnsafe())
       const onThread = yield* ThreadPool.make<Question, Answer>({
         program,
         threads: Math.min(4, Math.max(1, availableParallelism() - 1)),
@@ -148,7 +148,7 @@ export class Evaluator extends Context.Tag("webhook-trigger/Evaluator")<
 }
 
 /** Told when an evaluation goes to another thread, so that nobody waits for it who need not. */
-export class OnThread extends Context.Reference<OnThread>()("webhook-trigger/OnThread", {
+export class OnThread extends Context.Reference("webhook-trigger/OnThread", {
   defaultValue: (): (() => void) => () => {}
 }) {}
 

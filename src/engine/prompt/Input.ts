@@ -1,5 +1,5 @@
 /** The input of a request, by the webhook's `input`: its variables, or the request itself. */
-import { Either, Predicate } from "effect"
+import { Predicate, Result } from "effect"
 import { Invalid, InvalidBody, InvalidVariables, type UnsupportedMediaType } from "../../domain/Errors.ts"
 import * as Combined from "../../domain/prompt/Combined.ts"
 import { pathOf, pick } from "../../domain/prompt/Path.ts"
@@ -42,13 +42,13 @@ export const mediaTypeFault = (
   return Request.mediaTypeFault(headers, isForm ? ["form"] : kinds, { mayBeGzipped: true })
 }
 
-const variablesIn = (request: IncomingRequest): Either.Either<Variables, InvalidBody | UnsupportedMediaType> => {
+const variablesIn = (request: IncomingRequest): Result.Result<Variables, InvalidBody | UnsupportedMediaType> => {
   if (Request.isMultipart(request)) return Request.fieldsOf(request)
-  return Either.flatMap(Request.objectOf(request), (object) => {
+  return Result.flatMap(Request.objectOf(request), (object) => {
     const variables = Object.hasOwn(object, "variables") ? object.variables : undefined
-    return Predicate.isReadonlyRecord(variables)
-      ? Either.right(variables as Variables)
-      : Either.left(new InvalidBody({ detail: "`variables` must be an object." }))
+    return Predicate.isReadonlyObject(variables)
+      ? Result.succeed(variables as Variables)
+      : Result.fail(new InvalidBody({ detail: "`variables` must be an object." }))
   })
 }
 
@@ -56,30 +56,30 @@ const variablesIn = (request: IncomingRequest): Either.Either<Variables, Invalid
 export const read = (
   webhook: Pick<WebhookRow, "input" | "verification">,
   request: IncomingRequest
-): Either.Either<Variables, InvalidBody | UnsupportedMediaType> => {
+): Result.Result<Variables, InvalidBody | UnsupportedMediaType> => {
   const fault = mediaTypeFault(webhook, request.headers)
-  if (fault !== undefined) return Either.left(fault)
+  if (fault !== undefined) return Result.fail(fault)
   return takesPayload(webhook) ? Request.valuesOf(request, secretHeaders(webhook)) : variablesIn(request)
 }
 
-const invalid = (faults: InvalidVariables["faults"]) => Either.left(new InvalidVariables({ faults }))
+const invalid = (faults: InvalidVariables["faults"]) => Result.fail(new InvalidVariables({ faults }))
 
 /** Whether a payload is shallow enough for plain recursion. */
-const checkDepth = (input: Variables): Either.Either<Variables, InvalidVariables> =>
-  isShallow(input.payload) ? Either.right(input) : invalid([{ pointer: "/payload", detail: tooDeep }])
+const checkDepth = (input: Variables): Result.Result<Variables, InvalidVariables> =>
+  isShallow(input.payload) ? Result.succeed(input) : invalid([{ pointer: "/payload", detail: tooDeep }])
 
-const checked = (variables: Variables, root?: string): Either.Either<Variables, InvalidVariables> => {
+const checked = (variables: Variables, root?: string): Result.Result<Variables, InvalidVariables> => {
   const faults = checkVariables(variables, root)
-  return faults.length > 0 ? invalid(faults) : Either.right(variables)
+  return faults.length > 0 ? invalid(faults) : Result.succeed(variables)
 }
 
 /**
  * The values that make the prompt and are stored with the run: all variables; of a whole request, only the values that
  * the template names. So a run's size is bounded, and the rest need not be storable.
  */
-const usedOf = (webhook: Webhook, input: Variables): Either.Either<Variables, InvalidVariables> =>
+const usedOf = (webhook: Webhook, input: Variables): Result.Result<Variables, InvalidVariables> =>
   takesPayload(webhook)
-    ? Either.flatMap(checkDepth(input), (input) => checked(pick(webhook.variables.map(pathOf), input), ""))
+    ? Result.flatMap(checkDepth(input), (input) => checked(pick(webhook.variables.map(pathOf), input), ""))
     : checked(input)
 
 /**
@@ -90,14 +90,14 @@ export const used = (
   webhook: Webhook,
   input: Variables,
   { combined }: { readonly combined?: unknown } = {}
-): Either.Either<Variables, InvalidVariables> => {
+): Result.Result<Variables, InvalidVariables> => {
   if (!Combined.isRead(webhook)) return usedOf(webhook, input)
   const own = Combined.ownOf(webhook, input)
-  return Either.flatMap(usedOf(webhook, own), (variables) => {
-    if (combined !== undefined) return Either.map(checked({ combined }), (again) => ({ ...variables, ...again }))
+  return Result.flatMap(usedOf(webhook, own), (variables) => {
+    if (combined !== undefined) return Result.map(checked({ combined }), (again) => ({ ...variables, ...again }))
     // Of a payload, the whole is stored, too.
-    const kept = Combined.keptOf(webhook, own) ? checked(own, "") : Either.right(own)
-    return Either.map(kept, () => ({ ...variables, ...Combined.of(webhook, [own]) }))
+    const kept = Combined.keptOf(webhook, own) ? checked(own, "") : Result.succeed(own)
+    return Result.map(kept, () => ({ ...variables, ...Combined.of(webhook, [own]) }))
   })
 }
 
@@ -108,7 +108,7 @@ export const used = (
 export const contentOf = (
   webhook: Pick<WebhookRow, "input">,
   input: Variables
-): Either.Either<Variables, InvalidVariables> => {
+): Result.Result<Variables, InvalidVariables> => {
   if (!takesPayload(webhook)) return checked(input)
   const { headers, ...content } = input
   return checkDepth(content)
@@ -125,12 +125,12 @@ export interface Sample {
 const required = (pointer: string) => new Invalid({ faults: [{ pointer, detail: "is required" }] })
 
 /** The values for the template, not checked yet. The names of headers may be in any case, as in a request. */
-export const ofSample = (webhook: Pick<WebhookRow, "input">, sample: Sample): Either.Either<Variables, Invalid> => {
+export const ofSample = (webhook: Pick<WebhookRow, "input">, sample: Sample): Result.Result<Variables, Invalid> => {
   const { variables, payload, query = {} } = sample
   if (!takesPayload(webhook))
-    return variables === undefined ? Either.left(required("/variables")) : Either.right(variables)
+    return variables === undefined ? Result.fail(required("/variables")) : Result.succeed(variables)
   const headers = Object.fromEntries(
     Object.entries(sample.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
   )
-  return payload === undefined ? Either.left(required("/payload")) : Either.right({ payload, headers, query })
+  return payload === undefined ? Result.fail(required("/payload")) : Result.succeed({ payload, headers, query })
 }

@@ -26,7 +26,7 @@ type Webhook = Pick<WebhookRow, "id" | "input" | "accept_if" | "schema">
 const reasonWork = 100_000
 
 /** Checks inputs by the webhook's own rules, beyond what its template needs. */
-export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
+export class InputChecks extends Context.Service<
   InputChecks,
   {
     /** Succeeds if the webhook accepts the input. */
@@ -51,7 +51,7 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
     /** Counts other work for this webhook, in milliseconds of CPU time. */
     readonly charge: (id: WebhookId, milliseconds: number) => void
   }
->() {
+>()("webhook-trigger/InputChecks") {
   static readonly layer: Layer.Layer<InputChecks, never, Evaluator> = Layer.effect(
     InputChecks,
     Effect.map(Evaluator, ({ charge, evaluate, evaluateNow, refusalOf }) => {
@@ -94,7 +94,7 @@ export class InputChecks extends Context.Tag("webhook-trigger/InputChecks")<
         check: (webhook, input) => {
           const { accept_if, id, schema } = webhook
           const filtered = accept_if === undefined ? Effect.void : checkFilter(id, accept_if, input)
-          return schema === undefined ? filtered : Effect.zipRight(filtered, checkSchema(webhook, schema, input))
+          return schema === undefined ? filtered : Effect.andThen(filtered, checkSchema(webhook, schema, input))
         },
         ignoring: (webhooks, input) => {
           const budget = new Budget(quickWork)

@@ -1,5 +1,5 @@
 /** Templates in Liquid, within limits that no template and no input can exceed. */
-import { Effect, Either } from "effect"
+import { Effect } from "effect"
 import { MissingVariables, PromptTooLarge, TemplateFailed, type Unavailable } from "../../domain/Errors.ts"
 import type { FilledPart } from "../../domain/prompt/FilledPart.ts"
 import { type Failure, tooMuchWork } from "../../domain/prompt/Liquid.ts"
@@ -24,7 +24,7 @@ export const make = (limit_bytes: number) =>
     const names = (template: string): Effect.Effect<ReadonlyArray<string>, BrokenBraces | Unavailable> =>
       evaluate("names", { template }).pipe(
         Effect.catchTag("TooSlow", () => Effect.succeed({ broken: tooSlow })),
-        Effect.flatMap((result) => ("names" in result ? Either.right(result.names) : Either.left(result.broken)))
+        Effect.flatMap((result) => ("names" in result ? Effect.succeed(result.names) : Effect.fail(result.broken)))
       )
 
     const refusalOf = (failure: Failure): FillRefused => {
@@ -49,8 +49,8 @@ export const make = (limit_bytes: number) =>
         Effect.flatMap((result) =>
           "parts" in result
             ? // A filter may cut a character in half, or decode text that cannot be stored.
-              Either.right(result.parts.map(storablePart))
-            : Either.left(refusalOf(result.failure))
+              Effect.succeed(result.parts.map(storablePart))
+            : Effect.fail(refusalOf(result.failure))
         )
       )
 

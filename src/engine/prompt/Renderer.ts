@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { Context, Effect, Either, Layer } from "effect"
+import { Context, Effect, Layer, Result } from "effect"
 import {
   MissingVariables,
   PromptTooLarge,
@@ -74,7 +74,7 @@ const fenceOf = (key: string): Fence => {
  * when they are saved and while they are edited. The engine calls it through `Rendering`, which enforces the limit of a
  * prompt. A defect of the renderer is 500, and is logged.
  */
-export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
+export class Renderer extends Context.Service<
   Renderer,
   {
     /** Checks a template when it is saved: returns its names, each once, in order, or where it is broken. */
@@ -97,7 +97,7 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
       options?: RenderOptions
     ) => Effect.Effect<Rendered, RenderRefused>
   }
->() {
+>()("webhook-trigger/Renderer") {
   /** `{{name}}` as in `domain/prompt/Template.ts`, or Liquid; limited by `Settings.maxPrompt`. */
   static readonly layerWithEvaluator: Layer.Layer<Renderer, never, Evaluator | Settings> = Layer.effect(
     Renderer,
@@ -108,27 +108,35 @@ export class Renderer extends Context.Tag("webhook-trigger/Renderer")<
       const finished = (
         parts: ReadonlyArray<FilledPart>,
         options: RenderOptions | undefined
-      ): Either.Either<Rendered, PromptTooLarge> => {
+      ): Result.Result<Rendered, PromptTooLarge> => {
         // Before a fence's key is looked for in each part. Each code unit takes a byte at least.
         const length = parts.reduce((sum, part) => sum + textOfPart(part).length, 0)
-        if (length > maxPrompt) return Either.left(new PromptTooLarge({ limit_bytes: maxPrompt }))
+        if (length > maxPrompt) return Result.fail(new PromptTooLarge({ limit_bytes: maxPrompt }))
         return joined(parts, maxPrompt, options?.fence === true && parts.some(isMarked) ? freshFence(parts) : undefined)
       }
 
       return Renderer.of({
         placeholders: (template, options) =>
           Effect.mapError(
-            isLiquid(options) ? liquid.names(template) : Either.map(Template.parse(template), Template.names),
-            (broken) => (broken instanceof Unavailable ? broken : new TemplateInvalid(broken))
+            isLiquid(options)
+              ? liquid.names(template)
+              : Effect.fromResult(Result.map(Template.parse(template), Template.names)),
+            (broken) => {
+              if (broken instanceof Unavailable) return broken
+              const { column, line, offset, reason } = broken
+              return new TemplateInvalid({ offset, line, column, reason })
+            }
           ),
         places: (template, options) =>
           isLiquid(options)
             ? []
-            : Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason)).placeholders,
+            : Result.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason)).placeholders,
         render: (template, variables, options) =>
           isLiquid(options)
-            ? Effect.flatMap(liquid.fill(template, variables, options?.id), (parts) => finished(parts, options))
-            : Either.flatMap(fillSimple(template, variables), (parts) => finished(parts, options))
+            ? Effect.flatMap(liquid.fill(template, variables, options?.id), (parts) =>
+                Effect.fromResult(finished(parts, options))
+              )
+            : Effect.fromResult(Result.flatMap(fillSimple(template, variables), (parts) => finished(parts, options)))
       })
     })
   )
@@ -145,10 +153,10 @@ const isLiquid = (options: LanguageOptions | undefined): boolean => options?.tem
 const fillSimple = (
   template: string,
   variables: Variables
-): Either.Either<ReadonlyArray<FilledPart>, MissingVariables> => {
+): Result.Result<ReadonlyArray<FilledPart>, MissingVariables> => {
   // Only parsed templates are stored, so a broken one here is our mistake.
-  const parsed = Either.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason))
-  return Either.mapLeft(Template.fill(parsed, variables), (names) => new MissingVariables({ names }))
+  const parsed = Result.getOrThrowWith(Template.parse(template), ({ reason }) => new Error(reason))
+  return Result.mapError(Template.fill(parsed, variables), (names) => new MissingVariables({ names }))
 }
 
 const isMarked = (part: FilledPart): boolean => typeof part === "object" && ("block" in part || part.isData)
@@ -164,7 +172,7 @@ const joined = (
   parts: ReadonlyArray<FilledPart>,
   limit_bytes: number,
   fence: Fence | undefined
-): Either.Either<Rendered, PromptTooLarge> => {
+): Result.Result<Rendered, PromptTooLarge> => {
   const texts: Array<string> = []
   const layout: Array<PromptLayout[number]> = []
   let bytes = 0
@@ -190,7 +198,7 @@ const joined = (
       add(part.text, [part.name, part.text.length])
       if (isMarked) mark("close")
     }
-    if (bytes > limit_bytes) return Either.left(new PromptTooLarge({ limit_bytes }))
+    if (bytes > limit_bytes) return Result.fail(new PromptTooLarge({ limit_bytes }))
   }
-  return Either.right({ prompt: texts.join(""), layout })
+  return Result.succeed({ prompt: texts.join(""), layout })
 }

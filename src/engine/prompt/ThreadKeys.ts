@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { type Context, Effect } from "effect"
+import { Effect } from "effect"
 import { type PromptTooLarge, type TemplateFailed, ThreadKeyTooLong, type Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import type { Variables } from "../../domain/run/Run.ts"
@@ -24,7 +24,7 @@ export type ThreadKeyOf = (
 
 /** The key that a template makes of an input, without blanks at its ends; `undefined`: it is blank, or a value is missing. */
 const filled = (
-  renderer: Context.Tag.Service<Renderer>,
+  renderer: Renderer["Service"],
   { id, template_language }: Pick<WebhookRow, "id" | "template_language">,
   template: string,
   input: Variables

@@ -50,8 +50,8 @@ export const make = Effect.gen(function* () {
   const inputChecks = yield* InputChecks
 
   return Effect.fn("Webhooks.preview")(function* (webhook: Webhook, sample: Input.Sample) {
-    const input = yield* Input.ofSample(webhook, sample)
-    const variables = yield* Input.used(webhook, input)
+    const input = yield* Effect.fromResult(Input.ofSample(webhook, sample))
+    const variables = yield* Effect.fromResult(Input.used(webhook, input))
     const cancels = yield* inputChecks.cancels(webhook, input)
     const accepted = yield* inputChecks.check(webhook, input).pipe(
       Effect.as(true),

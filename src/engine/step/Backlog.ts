@@ -1,4 +1,4 @@
-import { Duration, Effect, type Scope } from "effect"
+import { Duration, Effect, Latch, type Scope } from "effect"
 import type { WebhookId } from "../../domain/Id.ts"
 import { LaneStore } from "../../repo/run/LaneStore.ts"
 import type { AcceptOptions, NewRun } from "../../repo/run/RunStore.ts"
@@ -54,10 +54,10 @@ export const make = Effect.fnUntraced(function* (
   const store = yield* LaneStore
   const all = known(Number.POSITIVE_INFINITY)
   const webhooks = new Map<WebhookId, Known>()
-  const isDue = yield* Effect.makeLatch()
+  const isDue = yield* Latch.make()
 
   const count = Effect.suspend(() => {
-    isDue.unsafeClose()
+    isDue.closeUnsafe()
     if (!all.isCurrent) return Effect.void
     for (const [id, { isCurrent }] of webhooks) if (!isCurrent) webhooks.delete(id)
     const asked = [...webhooks]
@@ -79,7 +79,7 @@ export const make = Effect.fnUntraced(function* (
     })
   })
   yield* Effect.forkScoped(
-    Effect.forever(Effect.zipRight(Effect.raceFirst(isDue.await, Effect.sleep(countInterval)), count))
+    Effect.forever(Effect.andThen(Effect.raceFirst(isDue.await, Effect.sleep(countInterval)), count))
   )
 
   /** No more of them can wait than of all. */
@@ -95,7 +95,7 @@ export const make = Effect.fnUntraced(function* (
     if (!isEnabled) return true
     if (!isUsedUp(each, limit)) return false
     // Near the limit a new count would soon be used up as well.
-    if (each.counted < limit / 2) isDue.unsafeOpen()
+    if (each.counted < limit / 2) isDue.openUnsafe()
     return true
   }
 

@@ -7,7 +7,9 @@ import { Settings } from "../Settings.ts"
  * `max_concurrent` limits its runs instead of the total, and may be higher. The database counts, over all servers
  * (`RunStore.step`); a host says how many, with each step.
  */
-export class Limiter extends Context.Tag("webhook-trigger/Limiter")<Limiter, { readonly limits: () => SlotLimits }>() {
+export class Limiter extends Context.Service<Limiter, { readonly limits: () => SlotLimits }>()(
+  "webhook-trigger/Limiter"
+) {
   /** `WEBHOOK_MAX_CONCURRENT`. */
   static readonly layer: Layer.Layer<Limiter, never, Settings> = Layer.effect(
     Limiter,

@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, FiberSet, Layer, Schedule } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, FiberSet, Layer, Schedule } from "effect"
 import { Bus, type Prompt, type QueueGone } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -30,7 +30,7 @@ const pause = Duration.millis(250)
 /** The queue of a team that is gone is looked for once a second; it may come back. */
 const queuePause = Duration.seconds(1)
 /** A deleted run has no row that says when its leader is done: its leader is asked to stop once a second for this long. */
-const stopDeleted = Schedule.intersect(Schedule.spaced("1 second"), Schedule.recurs(30))
+const stopDeleted = Schedule.upTo(Schedule.spaced("1 second"), { times: 30 })
 
 /** Runs that are offered to leaders over HTTP in one statement. */
 const mostTogether = 1_000
@@ -39,7 +39,7 @@ const mostTogether = 1_000
  * Sends the prompts of the runs that are out, and tells leaders to stop. The bus has a run's prompt, or its team's leader over
  * HTTP may take it from the rows (`HttpLeaderStore`): never both.
  */
-export class Sender extends Context.Tag("webhook-trigger/Sender")<
+export class Sender extends Context.Service<
   Sender,
   {
     /**
@@ -56,12 +56,12 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
     /** The rows of these runs were deleted. */
     readonly deleted: (runs: ReadonlyArray<{ readonly team: TeamName; readonly run_id: RunId }>) => void
   }
->() {
+>()("webhook-trigger/Sender") {
   static readonly layer: Layer.Layer<
     Sender,
     never,
     Bus | Correlation | HistoryStore | HttpLeaderStore | LaneStore | Outcomes | Settings | Steps | TeamLeaders
-  > = Layer.scoped(
+  > = Layer.effect(
     Sender,
     Effect.gen(function* () {
       const bus = yield* Bus
@@ -73,7 +73,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
       const outcomes = yield* Outcomes
       const overBudget = yield* CostBudget.make
       const reach = yield* Checkpoints.Checkpoints
-      const clock = yield* Effect.clock
+      const clock = yield* Clock.Clock
       const fork = yield* FiberSet.makeRuntime<never>()
       const sending = new Set<RunId>()
 
@@ -120,7 +120,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
         Checkpoints.after(
           reach("published"),
           Effect.sync(() => {
-            outcomes.progress(run_id, { sent_at: DateTime.unsafeMake(clock.unsafeCurrentTimeMillis()) })
+            outcomes.progress(run_id, { sent_at: DateTime.makeUnsafe(clock.currentTimeMillisUnsafe()) })
           })
         )
 
@@ -142,7 +142,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
       const isLate = ({ deadline_at, mode }: OutRun) =>
         mode === "wait" &&
         deadline_at !== undefined &&
-        DateTime.toEpochMillis(deadline_at) <= clock.unsafeCurrentTimeMillis()
+        DateTime.toEpochMillis(deadline_at) <= clock.currentTimeMillisUnsafe()
 
       /** Whether it is still to be sent. `mayHave`: the broker may have its prompt. */
       const isDue = Effect.fnUntraced(function* ({ run_id, sent_at }: OutRun, mayHave: boolean) {
@@ -150,7 +150,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
         if (run === undefined) return false
         // It has ended. Its leader is told to stop, and confirms it; but there is none if it was not sent.
         if (run.stop_at !== undefined && !mayHave) yield* steps.release([run_id])
-        const isSentByOther = run.sent_at !== undefined && run.sent_at.epochMillis !== sent_at?.epochMillis
+        const isSentByOther = run.sent_at !== undefined && run.sent_at.epochMilliseconds !== sent_at?.epochMilliseconds
         return run.stop_at === undefined && !isSentByOther
       })
 
@@ -209,7 +209,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
               if (isOffered) return Effect.void
               return isMissingTooLong()
                 ? Effect.catchTag(end(run, { status: "error", error: teamGone }), "Unavailable", () => Effect.void)
-                : Effect.zipRight(warnOnce, Effect.delay(again, queuePause))
+                : Effect.andThen(warnOnce, Effect.delay(again, queuePause))
             })
           }
         })
@@ -231,7 +231,7 @@ export class Sender extends Context.Tag("webhook-trigger/Sender")<
         Effect.ignore(bus.cancel(team, run_id))
 
       const isToStop = (run: Run): boolean =>
-        isUnreleased(run) && DateTime.toEpochMillis(run.stop_at!) <= clock.unsafeCurrentTimeMillis()
+        isUnreleased(run) && DateTime.toEpochMillis(run.stop_at!) <= clock.currentTimeMillisUnsafe()
 
       steps.listen({
         admitted: (admitted) => admitted.forEach((run) => send(run)),

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Either, Exit, FiberSet, Layer } from "effect"
+import { Clock, Context, DateTime, Effect, Exit, FiberSet, Layer, Result } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
@@ -31,7 +31,7 @@ export interface Accepting {
   readonly isLed: boolean
 }
 
-export type Accepted = Either.Either<Acceptance, AcceptanceRefused>
+export type Accepted = Result.Result<Acceptance, AcceptanceRefused>
 
 type Ending = Pick<RunEnd, "run_id" | "outcome" | "wantsRun" | "isChecked">
 
@@ -42,7 +42,7 @@ type Item =
   | ({ readonly _tag: "Release" } & RunEvent)
   | { readonly _tag: "Admit"; readonly teams: ReadonlyArray<TeamName>; readonly found?: FoundLeaders }
 
-type Result = Accepted | EndedRun | undefined
+type Answer = Accepted | EndedRun | undefined
 
 /** In milliseconds: for so long, a team whose leader was found counts as led. */
 const ledFor = 1_000
@@ -59,7 +59,7 @@ export interface StepListener {
  * The middle of the flow. A step is one commit: it ends and releases runs, accepts others, and admits the next ones of their
  * teams and of those that wait for a slot (`RunStore.step`). What it admits, this process sends.
  */
-export class Steps extends Context.Tag("webhook-trigger/Steps")<
+export class Steps extends Context.Service<
   Steps,
   {
     /**
@@ -94,9 +94,9 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
     /** From now on, this is told of each step. */
     readonly listen: (listener: StepListener) => void
   }
->() {
+>()("webhook-trigger/Steps") {
   static readonly layer: Layer.Layer<Steps, never, LaneStore | Limiter | Outcomes | RunStore | Settings | TeamLeaders> =
-    Layer.scoped(
+    Layer.effect(
       Steps,
       Effect.gen(function* () {
         const leaders = yield* TeamLeaders
@@ -104,7 +104,7 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
         const limiter = yield* Limiter
         const outcomes = yield* Outcomes
         const { maxQueued } = yield* Settings
-        const clock = yield* Effect.clock
+        const clock = yield* Clock.Clock
         const backlog = yield* Backlog.make(maxQueued)
         let listener: StepListener = { admitted: () => {}, ended: () => {} }
 
@@ -114,7 +114,7 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
         /** Teams that are asked for at present. */
         const asking = new Set<TeamName>()
 
-        const now = () => DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+        const now = () => DateTime.makeUnsafe(clock.currentTimeMillisUnsafe())
 
         /** What a step with these items knows of leaders. */
         const leadersFor = (accepting: ReadonlyArray<Accepting>, found: ReadonlyArray<FoundLeaders>) => {
@@ -132,10 +132,10 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
         const admitted = ({ admitted, needLeader }: StepResult) => {
           listener.admitted(admitted)
           const unasked = needLeader.filter((team) => !asking.has(team))
-          if (unasked.length > 0) fork(Effect.ignoreLogged(admitLed(unasked)))
+          if (unasked.length > 0) fork(Effect.ignoreCause({ log: "Debug" })(admitLed(unasked)))
         }
 
-        const commit = (items: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<Result>, Unavailable> =>
+        const commit = (items: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<Answer>, Unavailable> =>
           Effect.suspend(() => {
             const { accepting, admitting, ending, releasing } = sorted(items)
             const accepts = accepting.map(({ run }) => run)
@@ -153,7 +153,9 @@ export class Steps extends Context.Tag("webhook-trigger/Steps")<
               counted((index) => {
                 if (Exit.isFailure(exit)) return true
                 const answer = exit.value.accepted[index]!
-                return Either.isRight(answer) && answer.right._tag === "Accepted" && !sent.has(accepts[index]!.run_id)
+                return (
+                  Result.isSuccess(answer) && answer.success._tag === "Accepted" && !sent.has(accepts[index]!.run_id)
+                )
               })
               if (Exit.isSuccess(exit)) {
                 admitted(exit.value)
@@ -281,7 +283,7 @@ const resultsOf = (
   items: ReadonlyArray<Item>,
   accepted: ReadonlyArray<Accepted>,
   ended: ReadonlyArray<EndedRun>
-): ReadonlyArray<Result> => {
+): ReadonlyArray<Answer> => {
   const [nextAccepted, nextEnded] = [accepted.values(), ended.values()]
   return items.map((item) => {
     switch (item._tag) {

@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, FiberHandle, Layer, Schedule } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, FiberHandle, Layer, Schedule } from "effect"
 import { Bus } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -41,18 +41,18 @@ const isLookedFor = (before: number, age: number): boolean => {
  * The work of each second, by one server. It admits what no step touched: a leader came, or a limit was raised. It sends what
  * another server did not, finds prompts that the broker has lost, and ends what takes too long. It works from the rows alone.
  */
-export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
+export class Ticks extends Context.Service<
   Ticks,
   {
     /** This server does it at present. */
     readonly isHere: () => boolean
   }
->() {
+>()("webhook-trigger/Ticks") {
   static readonly layer: Layer.Layer<
     Ticks,
     never,
     Bus | LaneStore | Outcomes | Renderer | RunStore | Sender | Settings | Steps | TeamLeaders
-  > = Layer.scoped(
+  > = Layer.effect(
     Ticks,
     Effect.gen(function* () {
       const bus = yield* Bus
@@ -63,8 +63,8 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
       const sender = yield* Sender
       const outcomes = yield* Outcomes
       const { resendRunning, stopGrace } = yield* Settings
-      const clock = yield* Effect.clock
-      const begunAt = clock.unsafeCurrentTimeMillis()
+      const clock = yield* Clock.Clock
+      const begunAt = clock.currentTimeMillisUnsafe()
 
       /**
        * Nothing expires before this stopwatch time. Answers that came in time may still be at the broker, because no server
@@ -75,7 +75,7 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
         expireFrom = stopwatch(clock) + answersCatchUp
       })
       /** Replies could not be received or recorded. */
-      const noticeOutage = Effect.zipRight(
+      const noticeOutage = Effect.andThen(
         letAnswersCatchUp,
         Effect.sync(() => {
           repliesWaitedAt = stopwatch(clock)
@@ -129,7 +129,7 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
       /** Prompts may take long to make, and hold up nothing else. */
       const closeWindows = Effect.gen(function* () {
         if (!(yield* lanes.closeWindows(yield* DateTime.now))) return
-        yield* FiberHandle.run(prompts, Effect.ignoreLogged(makePrompts), { onlyIfMissing: true })
+        yield* FiberHandle.run(prompts, Effect.ignoreCause({ log: "Debug" })(makePrompts), { onlyIfMissing: true })
       })
 
       const wake = Effect.gen(function* () {
@@ -186,8 +186,8 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
 
       /** What is done with a run that was offered to a leader over HTTP. Once all of those are absent, nobody works on it. */
       const lookOverHttp = ({ admitted_at, sent_at, stop_at, ...run }: OutState, now: number) => {
-        if (sent_at === undefined && stop_at === undefined && now - admitted_at!.epochMillis >= resendAfter) {
-          outcomes.progress(run.run_id, { sent_at: DateTime.unsafeMake(now) })
+        if (sent_at === undefined && stop_at === undefined && now - admitted_at!.epochMilliseconds >= resendAfter) {
+          outcomes.progress(run.run_id, { sent_at: DateTime.makeUnsafe(now) })
         }
         if (leaders.isOverHttp(run.team) || !leaders.mayReplace()) return Effect.void
         if (stop_at !== undefined) return steps.release([run.run_id])
@@ -199,17 +199,16 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
         const { admitted_at, run_id, sent_at, stop_at, team } = run
         if (run.over_http) return lookOverHttp(run, now)
         const age = now - DateTime.toEpochMillis(sent_at ?? admitted_at!)
-        // What the broker of a process before had is lost with it.
-        const isLost = !bus.durable && since === undefined && DateTime.toEpochMillis(admitted_at!) <= begunAt
+        // What the broker of a process before had is lost with it. A run of this millisecond may be our own.
+        const isLost = !bus.durable && since === undefined && DateTime.toEpochMillis(admitted_at!) < begunAt
         if (stop_at !== undefined) {
           if (isLost) return steps.release([run_id])
           return DateTime.toEpochMillis(stop_at) <= now ? sender.stop(run) : Effect.void
         }
         if (isLost) return sendAgain(run)
-        if (sent_at === undefined)
-          return age < resendAfter
-            ? Effect.void
-            : Effect.if(maySendAgain, { onTrue: () => sendAgain(run), onFalse: () => Effect.void })
+        if (sent_at === undefined) {
+          return age < resendAfter ? Effect.void : Effect.asVoid(Effect.when(sendAgain(run), maySendAgain))
+        }
         const isTime = missing.has(run_id) || isLookedFor(age - now + (since ?? now), age)
         const lookIfTime = isTime ? lookFor(run, age) : Effect.void
         if (!leaders.isOverHttp(team)) return lookIfTime
@@ -220,7 +219,7 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
       let lastLook: number | undefined
       const lookAtAll = Effect.gen(function* () {
         const out = yield* lanes.out
-        const now = clock.unsafeCurrentTimeMillis()
+        const now = clock.currentTimeMillisUnsafe()
         const since = lastLook
         lastLook = now
         yield* Effect.forEach(out, (run) => Effect.ignore(look(run, now, since)), {
@@ -250,12 +249,12 @@ export class Ticks extends Context.Tag("webhook-trigger/Ticks")<
           yield* Effect.logWarning("Everything in flight is sent again, as RESEND_RUNNING says")
         }
         for (const step of [undoStuck, expire, closeWindows, wake, admit, lookAtAll]) {
-          yield* Effect.ignoreLogged(Effect.tapError(step, () => noticeOutage))
+          yield* Effect.ignoreCause({ log: "Debug" })(Effect.tapError(step, () => noticeOutage))
         }
       })
 
       yield* untilAvailable(tick).pipe(
-        Effect.catchAllCause((cause) => Effect.logError("The work of a second failed, and is tried again", cause)),
+        Effect.catchCause((cause) => Effect.logError("The work of a second failed, and is tried again", cause)),
         Effect.repeat(Schedule.spaced(interval)),
         Effect.forkScoped
       )

@@ -13,7 +13,7 @@ const encode = Schema.encodeSync(AuditEvent)
 const lineOf = (event: AuditEvent): string => `${JSON.stringify({ type: "audit", ...encode(event) })}\n`
 
 const write = (events: ReadonlyArray<AuditEvent>) =>
-  Effect.async<void, Error>((resume) => {
+  Effect.callback<void, Error>((resume) => {
     process.stdout.write(events.map(lineOf).join(""), (error) => resume(error ? Effect.fail(error) : Effect.void))
   })
 
@@ -28,20 +28,20 @@ const ignoreErrors = Effect.acquireRelease(
  * Writes every audit event to standard output, as a line of JSON, after the commit of its change. Each event is written by one of
  * the replicas that have this layer; after a crash, some may be written twice.
  */
-export const layer: Layer.Layer<never, never, AuditStore> = Layer.scopedDiscard(
+export const layer: Layer.Layer<never, never, AuditStore> = Layer.effectDiscard(
   Effect.gen(function* () {
     const store = yield* AuditStore
     yield* ignoreErrors
-    const writeAll = Effect.iterate(1, { while: (events) => events > 0, body: () => store.logAudit(write) })
+    const writeAll = Effect.repeat(store.logAudit(write), { while: (events) => events > 0 })
     const round = Effect.matchEffect(writeAll, {
       onSuccess: () => Effect.sleep(pause),
       onFailure: (error) =>
         Effect.logWarning(`Audit events could not be written to standard output: ${error.message}`).pipe(
-          Effect.zipRight(Effect.sleep(pauseAfterFault))
+          Effect.andThen(Effect.sleep(pauseAfterFault))
         )
     })
     // The last events before a stop.
-    yield* Effect.addFinalizer(() => Effect.ignoreLogged(writeAll))
+    yield* Effect.addFinalizer(() => Effect.ignoreCause({ log: "Debug" })(writeAll))
     yield* Effect.forkScoped(Effect.forever(round))
   })
 )

@@ -13,7 +13,7 @@ import { untilAvailable } from "../../runtime/Availability.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 
 /** How far this server's clock is ahead of the database's, in milliseconds; undefined until the first comparison. */
-export class ClockOffset extends Context.Reference<ClockOffset>()("webhook-trigger/ClockOffset", {
+export class ClockOffset extends Context.Reference("webhook-trigger/ClockOffset", {
   defaultValue: (): { readonly millis: () => number | undefined } => ({ millis: () => undefined })
 }) {}
 
@@ -25,9 +25,9 @@ const tolerated = 1_000
 const followed = 500
 
 class DatabaseClock implements Clock.Clock {
-  readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
-  readonly currentTimeMillis = Effect.sync(() => this.unsafeCurrentTimeMillis())
+  readonly currentTimeMillis = Effect.sync(() => this.currentTimeMillisUnsafe())
   readonly currentTimeNanos: Effect.Effect<bigint>
+  readonly monotonicTimeNanos: Effect.Effect<bigint>
   private readonly own: Clock.Clock
   /** The correction added to the monotonic time. */
   private correction: number
@@ -38,15 +38,20 @@ class DatabaseClock implements Clock.Clock {
   constructor(own: Clock.Clock) {
     this.own = own
     this.currentTimeNanos = own.currentTimeNanos
-    this.correction = this.ownCorrection = own.unsafeCurrentTimeMillis() - stopwatch(own)
+    this.monotonicTimeNanos = own.monotonicTimeNanos
+    this.correction = this.ownCorrection = own.currentTimeMillisUnsafe() - stopwatch(own)
   }
 
-  unsafeCurrentTimeMillis(): number {
+  currentTimeMillisUnsafe(): number {
     return Math.floor(stopwatch(this.own) + this.correction)
   }
 
-  unsafeCurrentTimeNanos(): bigint {
-    return this.own.unsafeCurrentTimeNanos()
+  currentTimeNanosUnsafe(): bigint {
+    return this.own.currentTimeNanosUnsafe()
+  }
+
+  monotonicTimeNanosUnsafe(): bigint {
+    return this.own.monotonicTimeNanosUnsafe()
   }
 
   sleep(duration: Duration.Duration): Effect.Effect<void> {
@@ -58,7 +63,7 @@ class DatabaseClock implements Clock.Clock {
    * how much the database's clock is ahead after that.
    */
   compare(now: number, asked: number, answered: number): number {
-    const ownCorrection = this.own.unsafeCurrentTimeMillis() - stopwatch(this.own)
+    const ownCorrection = this.own.currentTimeMillisUnsafe() - stopwatch(this.own)
     const ownChange = ownCorrection - this.ownCorrection
     const change = Math.min(Math.max(this.correction, now - answered), now - asked) - this.correction
     const isTime = !this.isCompared || Math.abs(change - ownChange) <= tolerated
@@ -70,7 +75,7 @@ class DatabaseClock implements Clock.Clock {
   }
 
   offset(): number {
-    return this.own.unsafeCurrentTimeMillis() - this.unsafeCurrentTimeMillis()
+    return this.own.currentTimeMillisUnsafe() - this.currentTimeMillisUnsafe()
   }
 }
 
@@ -84,9 +89,9 @@ const changed = (millis: number): string =>
  * Sets the clock of everything built on this layer. A test that stops Effect's clock stops this one too, except for
  * corrections from the database.
  */
-export const layer: Layer.Layer<ClockOffset, never, TimeStore> = Layer.unwrapScoped(
+export const layer: Layer.Layer<never, never, TimeStore> = Layer.unwrap(
   Effect.gen(function* () {
-    const own = yield* Effect.clock
+    const own = yield* Clock.Clock
     const { databaseTime } = yield* TimeStore
     const clock = new DatabaseClock(own)
     let isReported = false
@@ -105,10 +110,10 @@ export const layer: Layer.Layer<ClockOffset, never, TimeStore> = Layer.unwrapSco
       yield* differs
         ? Effect.logWarning(`${difference(millis)}. The database's is used; synchronize both (NTP)`)
         : Effect.logInfo("This server's clock agrees with the database's again")
-    }).pipe(Effect.withClock(clock))
+    }).pipe(Effect.provideService(Clock.Clock, clock))
 
     yield* untilAvailable(compare, { subject: "the start waits for the database" })
-    yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignoreLogged(compare), interval)))
-    return Layer.merge(Layer.setClock(clock), Layer.succeed(ClockOffset, { millis: () => clock.offset() }))
+    yield* Effect.forkScoped(Effect.forever(Effect.delay(Effect.ignoreCause({ log: "Debug" })(compare), interval)))
+    return Layer.merge(Layer.succeed(Clock.Clock, clock), Layer.succeed(ClockOffset, { millis: () => clock.offset() }))
   })
 )

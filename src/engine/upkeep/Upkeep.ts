@@ -1,5 +1,5 @@
 /** Everything that a server does from time to time, and how often. */
-import { Cause, Chunk, DateTime, Duration, Effect, Layer, Option, Schedule, type Scope } from "effect"
+import { Cause, DateTime, Duration, Effect, Layer, Option, Schedule, type Scope } from "effect"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { AlertStore } from "../../repo/alert/AlertStore.ts"
 import { DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
@@ -24,7 +24,7 @@ import { Ticks } from "../step/Ticks.ts"
 export interface Task<R = never> {
   readonly name: string
   /** From the end of one run to the start of the next. */
-  readonly every: Duration.DurationInput
+  readonly every: Duration.Input
   /**
    * - `tick`: only the server that does the work of each second runs it. Two at once do no harm.
    * - `lock`: each server tries, and the lock of a row lets one of them work at a time.
@@ -120,7 +120,7 @@ const engineTasks = Effect.gen(function* () {
           run: Effect.gen(function* () {
             const now = yield* DateTime.now
             const before = DateTime.subtractDuration(now, idle)
-            while ((yield* threads.endIdleThreads(before, now)) > 0) yield* Effect.yieldNow()
+            while ((yield* threads.endIdleThreads(before, now)) > 0) yield* Effect.yieldNow
           })
         }
       ]
@@ -174,7 +174,7 @@ export const layer: Layer.Layer<
   | Ticks
   | Trigger
   | WebhookStore
-> = Layer.scopedDiscard(
+> = Layer.effectDiscard(
   Effect.gen(function* () {
     const { isHere } = yield* Ticks
     yield* keep(yield* engineTasks, isHere)
@@ -186,7 +186,7 @@ const oftenEnough = (age: Duration.Duration) =>
   Duration.clamp(Duration.times(age, 0.1), { minimum: Duration.seconds(1), maximum: Duration.hours(1) })
 
 const removal = <R>(age: Option.Option<Duration.Duration>, task: (age: Duration.Duration) => Task<R>) =>
-  Option.match(age, { onNone: () => Layer.empty, onSome: (age) => Layer.scopedDiscard(keep([task(age)])) })
+  Option.match(age, { onNone: () => Layer.empty, onSome: (age) => Layer.effectDiscard(keep([task(age)])) })
 
 /** Removes audit events that are older; without an age, none. */
 export const auditRetention = (age: Option.Option<Duration.Duration>): Layer.Layer<never, never, AuditStore> =>
@@ -247,10 +247,10 @@ export const keep = <R>(
 const repeated = <R>({ alone, every, name, run }: Task<R>, isTicking: () => boolean) =>
   Effect.suspend(() => (alone === "tick" && !isTicking() ? Effect.void : run)).pipe(
     // The next run does what this one could not. While the database is out of reach, others say so.
-    Effect.catchAllCause((cause) =>
-      Chunk.isEmpty(Cause.defects(cause))
-        ? Effect.logDebug(`Upkeep failed: ${name}`, cause)
-        : Effect.logError(`Upkeep failed: ${name}`, cause)
+    Effect.catchCause((cause) =>
+      Cause.hasDies(cause)
+        ? Effect.logError(`Upkeep failed: ${name}`, cause)
+        : Effect.logDebug(`Upkeep failed: ${name}`, cause)
     ),
     Effect.withSpan(`Upkeep: ${name}`),
     Effect.repeat(Schedule.spaced(every))

@@ -8,11 +8,11 @@ export type SecretKey = Redacted.Redacted<Uint8Array>
  * The keys that encrypt webhooks' secrets in the database (AES-256-GCM, NIST SP 800-38D). Without this service,
  * webhooks cannot have secrets.
  */
-export class SecretKeys extends Context.Reference<SecretKeys>()("webhook-trigger/SecretKeys", {
+export class SecretKeys extends Context.Reference("webhook-trigger/SecretKeys", {
   defaultValue: (): SecretKeysService => ({ all: () => [], first: Effect.succeed(undefined) })
 }) {
   /** The first encrypts, all decrypt. */
-  static readonly layer = (keys: ReadonlyArray<SecretKey>): Layer.Layer<SecretKeys> =>
+  static readonly layer = (keys: ReadonlyArray<SecretKey>): Layer.Layer<never> =>
     Layer.succeed(SecretKeys, { all: () => keys, first: Effect.succeed(keys[0]) })
 }
 

@@ -16,7 +16,7 @@ const sealedFields = ["sealed_secret", "old_sealed_secret", "sealed_headers"] as
  * Otherwise it encrypts every secret again that another of its keys has encrypted. Then its first key is the
  * database's, which all servers must have. Secrets that no key can decrypt do not change.
  */
-export const layer: Layer.Layer<never, never, DestinationStore | SecretKeyStore | WebhookStore> = Layer.scopedDiscard(
+export const layer: Layer.Layer<never, never, DestinationStore | SecretKeyStore | WebhookStore> = Layer.effectDiscard(
   Effect.gen(function* () {
     const keys = (yield* SecretKeys.SecretKeys).all()
     const agreement = yield* SecretKeyAgreement.make
@@ -27,7 +27,7 @@ export const layer: Layer.Layer<never, never, DestinationStore | SecretKeyStore 
     const sealedAgain = (first: SecretKeys.SecretKey, sealed: string | undefined, id: string) =>
       sealed === undefined || SecretKeys.isSealedWith(first, sealed)
         ? Option.none()
-        : Option.map(Option.fromNullable(SecretKeys.open(keys, sealed, id)), (secret) =>
+        : Option.map(Option.fromNullishOr(SecretKeys.open(keys, sealed, id)), (secret) =>
             SecretKeys.seal(first, secret, id)
           )
 
@@ -56,7 +56,7 @@ export const layer: Layer.Layer<never, never, DestinationStore | SecretKeyStore 
       }).pipe(
         Effect.retry({ while: (error) => error._tag === "EditConflict" }),
         untilAvailable,
-        Effect.catchAll(() => Effect.succeed(0))
+        Effect.catch(() => Effect.succeed(0))
       )
 
     /** The same. A server with the older key may have edited in between. */

@@ -1,6 +1,6 @@
 /** What this server asks of Amazon SNS: certificates, and the confirmation of subscriptions. */
 import { X509Certificate } from "node:crypto"
-import { Cache, Clock, Context, Duration, Effect, Layer } from "effect"
+import { Cache, Clock, Context, Duration, Effect, Layer, Semaphore } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
@@ -18,7 +18,7 @@ const maxLookups = 4
 
 const unavailable = (detail: string) => new Unavailable({ what: "server", detail })
 
-export class SnsRequests extends Context.Tag("webhook-trigger/SnsRequests")<
+export class SnsRequests extends Context.Service<
   SnsRequests,
   {
     /** The certificate at this URL of SNS. It is kept for a day. A webhook looks for one at a time. */
@@ -26,7 +26,7 @@ export class SnsRequests extends Context.Tag("webhook-trigger/SnsRequests")<
     /** Confirms a subscription. */
     readonly confirm: (url: string) => Effect.Effect<void, Unavailable>
   }
->() {
+>()("webhook-trigger/SnsRequests") {
   static readonly layer: Layer.Layer<SnsRequests, never, Poster> = Layer.effect(
     SnsRequests,
     Effect.gen(function* () {
@@ -49,7 +49,7 @@ export class SnsRequests extends Context.Tag("webhook-trigger/SnsRequests")<
 
       // Apart from failures, which anybody can cause: these must not evict it.
       const known = new RecentMap<string, { readonly certificate: Certificate; readonly fetched_at: number }>(100)
-      const permits = yield* Effect.makeSemaphore(maxLookups)
+      const permits = yield* Semaphore.make(maxLookups)
       const searching = new Map<WebhookId, string>()
 
       const lookUp = (webhook: WebhookId, url: string) =>
@@ -75,7 +75,7 @@ export class SnsRequests extends Context.Tag("webhook-trigger/SnsRequests")<
           if (before !== undefined && now - before.fetched_at < keptFor) return before.certificate
           const other = searching.get(webhook)
           if (other !== undefined && other !== url) return yield* unavailable("Another certificate is being fetched.")
-          const found = yield* lookUps.get(`${webhook} ${url}`)
+          const found = yield* Cache.get(lookUps, `${webhook} ${url}`)
           known.set(url, { certificate: found, fetched_at: now })
           return found
         })

@@ -1,6 +1,6 @@
 /** Streams to someone who manages the server. */
-import type { HttpServerRequest } from "@effect/platform"
 import { DateTime, Effect, Option, Stream } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { Actor } from "../../api/access/Auth.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import type { ApiKeyId } from "../../domain/Id.ts"
@@ -24,11 +24,11 @@ export const whileTrue = <A>(items: Stream.Stream<A>, condition: Effect.Effect<b
     Stream.mapEffect((item) => Effect.map(condition, (holds) => (holds ? Option.some(item) : Option.none()))),
     Stream.takeWhile(Option.isSome),
     Stream.map(({ value }) => value),
-    Stream.flattenChunks
+    Stream.flattenArray
   )
 
 /** Whether the API key has neither been revoked nor expired. */
-export const keyWorks = (keys: ApiKeys["Type"], id: ApiKeyId) =>
+export const keyWorks = (keys: ApiKeys["Service"], id: ApiKeyId) =>
   Effect.gen(function* () {
     const now = yield* DateTime.now
     return Option.exists(yield* keys.findById(id), (key) => Option.isNone(voidBecause(key, now)))

@@ -2,8 +2,8 @@
  * Authenticates management requests: a key, or a session of the web UI. Then checks what it may do. Both come before
  * anything else, even for unknown IDs.
  */
-import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Option, Redacted } from "effect"
+import { HttpServerRequest } from "effect/http"
 import type { Access } from "../../api/access/Access.ts"
 import { Actor, Admin } from "../../api/access/Auth.ts"
 import type { ApiKey } from "../../domain/access/ApiKey.ts"
@@ -147,6 +147,9 @@ export const layer: Layer.Layer<Admin, never, KeyCheck | OwnerStore | Sessions> 
     )
 
     // The second is tried if the first has refused, and its refusal is the response, so it checks both.
-    return Admin.of({ key: () => refused, session: () => checked })
+    return Admin.of({
+      key: () => refused,
+      session: (handler) => Effect.flatMap(checked, (actor) => Effect.provideService(handler, Actor, actor))
+    })
   })
 )

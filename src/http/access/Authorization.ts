@@ -1,7 +1,8 @@
 /** Applies the rules of the endpoints (`api/access/Rules.ts`) to a request whose sender is known. */
-import { HttpApi, HttpRouter } from "@effect/platform"
 import { DateTime, Effect, Option } from "effect"
-import { Api } from "../../api/Api.ts"
+import { HttpRouter } from "effect/http"
+import { HttpApi } from "effect/http-api"
+import { Management } from "../../api/Api.ts"
 import type { Actor } from "../../api/access/Auth.ts"
 import { type Rule, ruleOf } from "../../api/access/Rules.ts"
 import { includesTeam, isLimited } from "../../domain/access/Grant.ts"
@@ -15,10 +16,10 @@ const keyOf = (method: string, path: string): string => `${method} ${path}`
 
 /** By method and path. */
 const byRoute = new Map<string, Rule>()
-HttpApi.reflect(Api, {
+HttpApi.reflect(Management, {
   onGroup: () => {},
-  onEndpoint: ({ endpoint: { method, name, path }, group: { identifier } }) => {
-    const rule = ruleOf(identifier, name)
+  onEndpoint: ({ endpoint: { identifier, method, path }, group }) => {
+    const rule = ruleOf(group.identifier, identifier)
     if (rule !== undefined) byRoute.set(keyOf(method, path), rule)
   }
 })
@@ -52,7 +53,7 @@ const objectIn = (scope: Rule[1], params: { readonly [name: string]: string | un
 /** Fails if the endpoint does not allow the request to this sender. */
 export const make: Effect.Effect<
   (
-    actor: Actor["Type"]
+    actor: Actor["Service"]
   ) => Effect.Effect<void, Forbidden | FreshSignInRequired | NotFound | Unavailable, HttpRouter.RouteContext>,
   never,
   OwnerStore

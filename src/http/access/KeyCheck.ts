@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
-import type { HttpServerRequest } from "@effect/platform"
-import { Context, DateTime, Effect, FiberSet, Layer, Option, Redacted } from "effect"
+import { Clock, Context, DateTime, Effect, FiberSet, Layer, Option, Redacted } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import type { ApiKey } from "../../domain/access/ApiKey.ts"
 import { TooManyAttempts, Unauthorized, type Unavailable } from "../../domain/Errors.ts"
 import { AdminKey } from "../../engine/access/AdminKey.ts"
@@ -29,7 +29,7 @@ export interface Checked {
  * Checks a request's key. Signing in and all other management requests share one limit for wrong keys from a network.
  * Every process counts the wrong keys of all of them, a moment later.
  */
-export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
+export class KeyCheck extends Context.Service<
   KeyCheck,
   {
     readonly check: (
@@ -37,8 +37,8 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
       key: Redacted.Redacted
     ) => Effect.Effect<Checked, TooManyAttempts | Unauthorized | Unavailable>
   }
->() {
-  static readonly layer: Layer.Layer<KeyCheck, never, AdminKey | ApiKeys | AuditStore | ChangeFeed> = Layer.scoped(
+>()("webhook-trigger/KeyCheck") {
+  static readonly layer: Layer.Layer<KeyCheck, never, AdminKey | ApiKeys | AuditStore | ChangeFeed> = Layer.effect(
     KeyCheck,
     Effect.gen(function* () {
       const { verify } = yield* AdminKey
@@ -46,7 +46,7 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
       const countRefused = yield* Refusals.make("key.refused")
       const feed = yield* ChangeFeed
       const proxies = yield* TrustedProxies
-      const clock = yield* Effect.clock
+      const clock = yield* Clock.Clock
       const attempts = new KeyAttempts()
       const thisProcess = randomBytes(6).toString("hex")
 
@@ -67,7 +67,7 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
           const [where, result, network = ""] = change.attempt.split(",")
           if (where === thisProcess) continue
           if (result === "admin" || result === "api") attempts.addRight(result, network)
-          else attempts.addWrong(network, clock.unsafeCurrentTimeMillis())
+          else attempts.addWrong(network, clock.currentTimeMillisUnsafe())
         }
       })
 
@@ -77,9 +77,9 @@ export class KeyCheck extends Context.Tag("webhook-trigger/KeyCheck")<
           Effect.suspend((): Effect.Effect<Checked, TooManyAttempts | Unauthorized | Unavailable> => {
             const address = clientAddress(proxies, request)
             const refuse = <E extends TooManyAttempts | Unauthorized>(refusal: E) =>
-              Effect.zipRight(countRefused(address), Effect.fail(refusal))
+              Effect.andThen(countRefused(address), Effect.fail(refusal))
             const network = networkOf(address)
-            const now = clock.unsafeCurrentTimeMillis()
+            const now = clock.currentTimeMillisUnsafe()
             const right = (checked: Checked) => {
               const of: KeyKind = checked.key === undefined ? "admin" : "api"
               if (attempts.addRight(of, network)) tellOthers(of, network)

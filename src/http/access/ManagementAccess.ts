@@ -2,8 +2,8 @@
  * Restricts everything but triggers, leaders and health checks to certain addresses, or to a listener of its own: the
  * management API, the web UI, metrics and the API's description. Anywhere else these paths do not exist.
  */
-import { HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer, Option } from "effect"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { NotFound } from "../../domain/Errors.ts"
 import { type Networks, toNetworks } from "../../runtime/Networks.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
@@ -14,7 +14,7 @@ type Request = HttpServerRequest.HttpServerRequest
 type App<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | Request>
 
 /** The addresses with access to the management. None means all, which is the default. */
-export class ManagementAccess extends Context.Reference<ManagementAccess>()("webhook-trigger/ManagementAccess", {
+export class ManagementAccess extends Context.Reference("webhook-trigger/ManagementAccess", {
   defaultValue: () => Option.none<Networks>()
 }) {
   /** Addresses and networks in CIDR notation; throws if one is neither. */

@@ -1,12 +1,12 @@
 /** Access to what operators and developers read: metrics and the API's description. */
-import { HttpServerRequest } from "@effect/platform"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { HttpServerRequest } from "effect/http"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { isSecret } from "../../engine/verify/Signing.ts"
 import { bearerOf } from "./Bearer.ts"
 
 /** Anyone may read both, unless the operator restricts it. */
-export class OperationsAccess extends Context.Reference<OperationsAccess>()("webhook-trigger/OperationsAccess", {
+export class OperationsAccess extends Context.Reference("webhook-trigger/OperationsAccess", {
   defaultValue: (): {
     readonly metricsToken: Option.Option<Redacted.Redacted>
     readonly apiDocs: boolean
@@ -36,4 +36,4 @@ export const checkMetricsToken: Effect.Effect<Effect.Effect<void, Unauthorized, 
 
 /** The route of a page of the API's description; an empty layer if the description is turned off. */
 export const ifApiDocs = <A, E, R>(route: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
-  Layer.unwrapEffect(Effect.map(OperationsAccess, ({ apiDocs }) => (apiDocs ? route : (Layer.empty as Layer.Layer<A>))))
+  Layer.unwrap(Effect.map(OperationsAccess, ({ apiDocs }) => (apiDocs ? route : (Layer.empty as Layer.Layer<A>))))

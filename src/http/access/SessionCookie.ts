@@ -1,6 +1,6 @@
 /** The cookie of the web UI's session, and the pages that may use it. */
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option, Redacted } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { cookieName, secureCookieName } from "../../api/access/Session.ts"
 import { isLoopback } from "../../domain/Loopback.ts"
 import { ageLimit } from "../../engine/access/Sessions.ts"
@@ -30,7 +30,7 @@ export const make: Effect.Effect<SessionCookie> = Effect.map(makeManagementOrigi
   const nameFor = (request: Request) => (isSecure(request) ? secureCookieName : cookieName)
 
   const write = (request: Request, response: Response, value: string, maxAge: Duration.Duration) =>
-    HttpServerResponse.unsafeSetCookie(response, nameFor(request), value, {
+    HttpServerResponse.setCookieUnsafe(response, nameFor(request), value, {
       path: "/",
       httpOnly: true,
       sameSite: "strict",
@@ -54,7 +54,7 @@ export const make: Effect.Effect<SessionCookie> = Effect.map(makeManagementOrigi
       const { headers } = request
       if (headers["sec-fetch-site"] !== undefined) return headers["sec-fetch-site"] === "same-origin"
       const own = Option.map(parseUrl(originFor(request)), ({ origin }) => origin)
-      return Option.fromNullable(headers.origin).pipe(
+      return Option.fromNullishOr(headers.origin).pipe(
         Option.flatMap(parseUrl),
         Option.exists(({ host, origin }) => host === headers.host || Option.contains(own, origin))
       )

@@ -1,5 +1,6 @@
-import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { DateTime, Effect, Option, Redacted, Schema } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { SessionState, SignedOut, SignIn } from "../../api/access/Session.ts"
 import { pages } from "../../api/Pages.ts"
@@ -12,7 +13,7 @@ import { Sessions } from "../../engine/access/Sessions.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import * as Body from "../request/Body.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
-import * as Problems from "../request/Problems.ts"
+import { refusing } from "../request/Handlers.ts"
 import { makeManagementOriginFor } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
@@ -74,12 +75,12 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
         onSome: ([{ signOutUrl }, path]) => signOutUrl(idToken, `${originFor(request)}${below(path, pages.signIn)}`)
       })
 
-    return handlers
+    return refusing(handlers)
       .handleRaw("show", ({ request }) =>
         Effect.gen(function* () {
-          const session = yield* Effect.mapError(sessions.find(cookie.of(request)), Problems.of)
+          const session = yield* sessions.find(cookie.of(request))
           const now = yield* DateTime.now
-          return HttpServerResponse.unsafeJson(
+          return HttpServerResponse.jsonUnsafe(
             encodeState(
               Option.match(session, {
                 onNone: () => ({ signed_in: false, ...inUi }),
@@ -95,38 +96,36 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
       )
       .handleRaw("signIn", ({ request }) =>
         Effect.gen(function* () {
-          if (isForeign(request)) return yield* Effect.fail(Problems.of(foreignPage))
-          if (cookie.isLost(request)) return yield* Effect.fail(Problems.of(withoutTls(originFor(request))))
-          const { key } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeSignIn).pipe(
-            Effect.mapError(Problems.of)
-          )
-          const checked = yield* Effect.mapError(check(request, Redacted.make(key)), Problems.of)
+          if (isForeign(request)) return yield* foreignPage
+          if (cookie.isLost(request)) return yield* withoutTls(originFor(request))
+          const { key } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeSignIn)
+          const checked = yield* check(request, Redacted.make(key))
           RequestFacts.add(request, factsOf(checked))
           if (!mayDo(accessOf(checked).role, "read")) {
-            return yield* Effect.fail(Problems.of(lacksRole(accessOf(checked).role, "read")))
+            return yield* lacksRole(accessOf(checked).role, "read")
           }
           const from = {
             client_address: clientAddress(proxies, request),
             user_agent: request.headers["user-agent"] ?? ""
           }
-          yield* Effect.mapError(end(request), Problems.of)
-          const { session, token } = yield* Effect.mapError(sessions.begin(from, checked.key), Problems.of)
+          yield* end(request)
+          const { session, token } = yield* sessions.begin(from, checked.key)
           const state = encodeState({
             ...{ signed_in: true, expires_at: session.expires_at, access: accessOf(checked), recent: true },
             ...inUi
           })
-          return cookie.set(request, HttpServerResponse.unsafeJson(state), token)
+          return cookie.set(request, HttpServerResponse.jsonUnsafe(state), token)
         })
       )
       .handleRaw("signOut", ({ request }) =>
         Effect.gen(function* () {
-          if (isForeign(request)) return yield* Effect.fail(Problems.of(foreignPage))
-          const idToken = yield* Effect.mapError(sessions.idTokenOf(cookie.of(request)), Problems.of)
-          const session = yield* Effect.mapError(end(request), Problems.of)
+          if (isForeign(request)) return yield* foreignPage
+          const idToken = yield* sessions.idTokenOf(cookie.of(request))
+          const session = yield* end(request)
           const url = session?.person === undefined ? Option.none() : yield* signOutAt(request, idToken)
           const response = Option.match(url, {
             onNone: () => HttpServerResponse.empty({ status: 204 }),
-            onSome: (provider_url) => HttpServerResponse.unsafeJson(encodeSignedOut({ provider_url }))
+            onSome: (provider_url) => HttpServerResponse.jsonUnsafe(encodeSignedOut({ provider_url }))
           })
           return cookie.remove(request, response)
         })

@@ -3,8 +3,8 @@
  * one began. It is `SameSite=Lax`: it must come back with the provider's redirect. It is neither sealed nor signed: see
  * docs/internals/decisions/0035-access.md.
  */
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Duration, Effect, Option, Schema } from "effect"
+import { Duration, Effect, type Option, Schema } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { makeManagementOriginFor } from "../request/PublicUrl.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -15,7 +15,7 @@ const name = "webhook_trigger_sign_in"
 /** Signing in may take this long. */
 const age = Duration.minutes(10)
 
-const random = Schema.String.pipe(Schema.pattern(/^[\w-]{43}$/))
+const random = Schema.String.pipe(Schema.check(Schema.isPattern(/^[\w-]{43}$/)))
 
 /** What is needed when the provider redirects back. */
 const Pending = Schema.Struct({
@@ -26,17 +26,17 @@ const Pending = Schema.Struct({
   /** The page to return to. */
   to: Schema.String,
   /** The hash of the token of the session that is replaced, in base64url. */
-  replaces: Schema.optionalWith(random, { exact: true })
+  replaces: Schema.optionalKey(random)
 })
 export type Pending = typeof Pending.Type
 
-const decode = Schema.decodeOption(Schema.parseJson(Pending))
+const decode = Schema.decodeOption(Schema.fromJsonString(Pending))
 
 export const make = Effect.map(makeManagementOriginFor, (originFor) => {
   const isSecure = (request: Request) => originFor(request).startsWith("https:")
   const nameFor = (request: Request) => (isSecure(request) ? `__Host-${name}` : name)
   const write = (request: Request, response: Response, value: string, maxAge: Duration.Duration) =>
-    HttpServerResponse.unsafeSetCookie(response, nameFor(request), value, {
+    HttpServerResponse.setCookieUnsafe(response, nameFor(request), value, {
       path: "/",
       httpOnly: true,
       sameSite: "lax",

@@ -1,12 +1,11 @@
 /** Signing in to the web UI at the OpenID provider: browsers open these addresses. */
-import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Clock, Effect, Layer, Option } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { callbackPath, signInPath } from "../../api/access/SignIn.ts"
 import { pages } from "../../api/Pages.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import type { SignInProblem } from "../../domain/access/SignInProblem.ts"
 import { NotFound } from "../../domain/Errors.ts"
-import { Origin } from "../../engine/access/Audit.ts"
 import { OidcProvider, type Provider } from "../../engine/access/oidc/Provider.ts"
 import * as Refusals from "../../engine/access/Refusals.ts"
 import { hashOf, Sessions } from "../../engine/access/Sessions.ts"
@@ -15,7 +14,6 @@ import { isExactly } from "../request/ExactPath.ts"
 import { makeManagementOriginFor, makeOriginFor, managementUrl, PublicUrl } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 import * as RequestLog from "../request/RequestLog.ts"
-import { originOf } from "../request/RequestOrigin.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
 import { below, UiPath } from "../request/UiPath.ts"
 import * as Unmatched from "../request/Unmatched.ts"
@@ -156,28 +154,23 @@ const make = (provider: Provider, path: string) =>
   })
 
 const noProvider = {
-  begin: new NotFound(),
-  callback: new NotFound()
+  begin: Effect.fail(new NotFound()),
+  callback: Effect.fail(new NotFound())
 }
 
 const routes = (path: string) => {
   const [beginAt, finishAt] = [below(path, signInPath), below(path, callbackPath)]
-  return HttpLayerRouter.addAll(
+  return HttpRouter.addAll(
     Effect.gen(function* () {
-      const proxies = yield* TrustedProxies
       const provider = yield* OidcProvider
       const { begin, callback } = Option.isNone(provider) ? noProvider : yield* make(provider.value, path)
-      const withOrigin = <A, E, R>(handler: Effect.Effect<A, E, R>) =>
-        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-          Effect.provideService(handler, Origin, originOf(proxies, request))
-        )
-      return [
-        HttpLayerRouter.route("GET", beginAt, RequestLog.observe(beginAt, withOrigin(begin))),
-        HttpLayerRouter.route("GET", finishAt, RequestLog.observe(finishAt, withOrigin(callback)))
-      ]
+      return [HttpRouter.route("GET", beginAt, begin), HttpRouter.route("GET", finishAt, callback)]
     })
-  ).pipe(Layer.merge(Unmatched.methodNotAllowed(Unmatched.onlyGet([beginAt, finishAt]))))
+  ).pipe(
+    Layer.provide(RequestLog.layer),
+    Layer.merge(Unmatched.methodNotAllowed(Unmatched.onlyGet([beginAt, finishAt])))
+  )
 }
 
 /** None without a web UI, whose pages they lead to. */
-export const layer = Layer.unwrapEffect(Effect.map(UiPath, Option.match({ onNone: () => Layer.empty, onSome: routes })))
+export const layer = Layer.unwrap(Effect.map(UiPath, Option.match({ onNone: () => Layer.empty, onSome: routes })))

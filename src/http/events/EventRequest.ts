@@ -1,6 +1,6 @@
 /** How a request asks for the events of a run. */
-import type { HttpServerRequest } from "@effect/platform"
-import { Either } from "effect"
+import { Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { EventFormat, eventStream } from "../../api/run/EventStream.ts"
 import { endId } from "../../api/run/RunEvents.ts"
 import { InvalidParameter, NotAcceptable } from "../../domain/Errors.ts"
@@ -23,7 +23,7 @@ export const isAmong = (accept: string, mediaTypes: ReadonlyArray<string>): bool
     })
 
 /** The only value of `format` in a trigger's query that matters without `Accept`: a webhook's input may be the whole request. */
-const formatInQuery = new RegExp(`[?&]format=(${EventFormat.literals.join("|")})(&|$)`)
+const formatInQuery = new RegExp(`[?&]format=(${EventFormat.literal})(&|$)`)
 
 /** Whether a trigger's caller wants events instead of the usual response. */
 export const isAsked = ({ headers: { accept }, url }: Pick<Request, "headers" | "url">): boolean =>
@@ -32,26 +32,26 @@ export const isAsked = ({ headers: { accept }, url }: Pick<Request, "headers" | 
 const isAcceptable = ({ headers: { accept } }: Request): boolean =>
   accept === undefined || isAmong(accept, [eventStream, "text/*", "*/*"])
 
-const invalidFormat = new InvalidParameter({ name: "format", detail: `must be \`${EventFormat.literals[0]}\`` })
+const invalidFormat = new InvalidParameter({ name: "format", detail: `must be \`${EventFormat.literal}\`` })
 
-const isFormat = (text: string): text is EventFormat => (EventFormat.literals as ReadonlyArray<string>).includes(text)
+const isFormat = (text: string): text is EventFormat => text === EventFormat.literal
 
 /** The format that the request asks for. */
-export const formatOf = (request: Request): Either.Either<Format, InvalidParameter | NotAcceptable> => {
+export const formatOf = (request: Request): Result.Result<Format, InvalidParameter | NotAcceptable> => {
   const formats = new URLSearchParams(Parameters.search(request)).getAll("format")
   const [format] = formats
-  if (formats.length > 1 || (format !== undefined && !isFormat(format))) return Either.left(invalidFormat)
+  if (formats.length > 1 || (format !== undefined && !isFormat(format))) return Result.fail(invalidFormat)
   return isAcceptable(request)
-    ? Either.right(format ?? "events")
-    : Either.left(new NotAcceptable({ available: eventStream }))
+    ? Result.succeed(format ?? "events")
+    : Result.fail(new NotAcceptable({ available: eventStream }))
 }
 
 /** What the client has received, as `RunWatch` takes it. */
-export const receivedOf = ({ headers }: Request): Either.Either<number, InvalidParameter> => {
+export const receivedOf = ({ headers }: Request): Result.Result<number, InvalidParameter> => {
   const id = headers["last-event-id"]
-  if (id === undefined || id === "") return Either.right(mark.nothing)
-  if (id === endId) return Either.right(mark.ended)
+  if (id === undefined || id === "") return Result.succeed(mark.nothing)
+  if (id === endId) return Result.succeed(mark.ended)
   return /^\d{1,16}$/.test(id)
-    ? Either.right(Number(id))
-    : Either.left(new InvalidParameter({ name: "Last-Event-ID", detail: "must be the `id` of an event of this run" }))
+    ? Result.succeed(Number(id))
+    : Result.fail(new InvalidParameter({ name: "Last-Event-ID", detail: "must be the `id` of an event of this run" }))
 }

@@ -89,7 +89,7 @@ export const make = (limits: Limits): EventStreams => {
       }
       for (const client of [...clients]) {
         const bytes = bytesFor(client.teams)
-        if (bytes === undefined || client.buffer.unsafeOffer(bytes)) continue
+        if (bytes === undefined || Queue.offerUnsafe(client.buffer, bytes)) continue
         record(droppedStreams, 1)
         remove(client)
         client.disconnect()
@@ -97,7 +97,7 @@ export const make = (limits: Limits): EventStreams => {
     },
     open: (owner, teams, disconnect) =>
       Effect.acquireRelease(connect(owner, teams, disconnect), (client) =>
-        Effect.zipRight(
+        Effect.andThen(
           Effect.sync(() => remove(client)),
           Queue.shutdown(client.buffer)
         )

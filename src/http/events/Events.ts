@@ -1,5 +1,5 @@
-import * as Sse from "@effect/experimental/Sse"
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema, type Scope, Stream } from "effect"
+import { Context, DateTime, Duration, Effect, Latch, Layer, Option, Schema, type Scope, Stream } from "effect"
+import { Sse } from "effect/encoding"
 import { ChangeEvent } from "../../api/ChangeEvent.ts"
 import type { Grant } from "../../domain/access/Grant.ts"
 import type { TooManyStreams } from "../../domain/Errors.ts"
@@ -40,7 +40,7 @@ const retry = new TextEncoder().encode(
 /** Written by hand, because the encoder writes no comments. */
 const comment = ":\n\n"
 
-const encode = Schema.encodeSync(Schema.parseJson(ChangeEvent))
+const encode = Schema.encodeSync(Schema.fromJsonString(ChangeEvent))
 
 const changeEvent = (event: ChangeEvent): string =>
   Sse.encoder.write({ _tag: "Event", event: "change", id: undefined, data: encode(event) })
@@ -88,7 +88,7 @@ class Pending {
 const makeIsNews = () => {
   const known = new RecentMap<RunId, string>(mostRemembered)
   return ({ run_id, status, approval_until, collecting_until, joined, started_at, finished_at }: RunState): boolean => {
-    const times = [approval_until, collecting_until, started_at, finished_at].map((time) => time?.epochMillis)
+    const times = [approval_until, collecting_until, started_at, finished_at].map((time) => time?.epochMilliseconds)
     const state = [status, joined, ...times].join()
     if (known.get(run_id) === state) return false
     known.set(run_id, state)
@@ -121,7 +121,7 @@ const partFor = (
 }
 
 /** Changes as server-sent events. They come through the database, so every replica sends all changes. */
-export class Events extends Context.Tag("webhook-trigger/Events")<
+export class Events extends Context.Service<
   Events,
   {
     /**
@@ -134,11 +134,11 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
       disconnect: () => void
     ) => Effect.Effect<Stream.Stream<Uint8Array>, TooManyStreams, Scope.Scope>
   }
->() {
+>()("webhook-trigger/Events") {
   static readonly layerWith = (
     limits: Partial<EventStreams.Limits>
   ): Layer.Layer<Events, never, ChangeFeed | HistoryStore | OwnerStore> =>
-    Layer.scoped(
+    Layer.effect(
       Events,
       Effect.gen(function* () {
         const feed = yield* ChangeFeed
@@ -148,11 +148,11 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
         const isNews = makeIsNews()
 
         let pending = new Pending()
-        const changed = yield* Effect.makeLatch()
+        const changed = yield* Latch.make()
         yield* feed.listen((changes) => {
           if (streams.isEmpty()) return
           for (const change of changes) pending.add(change)
-          if (!pending.isEmpty) changed.unsafeOpen()
+          if (!pending.isEmpty) changed.openUnsafe()
         })
 
         /** Read once for all clients; none while the database is unreachable. */
@@ -170,7 +170,7 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
         const send = Effect.gen(function* () {
           const sent = pending
           pending = new Pending()
-          changed.unsafeClose()
+          changed.closeUnsafe()
           const states = yield* Effect.orElseSucceed(statesOf(sent), () => undefined)
           const news = (states ?? []).filter(isNews)
           const event: ChangeEvent = {
@@ -187,8 +187,8 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
           })
         })
         yield* changed.await.pipe(
-          Effect.zipRight(Effect.sleep(window)),
-          Effect.zipRight(send),
+          Effect.andThen(Effect.sleep(window)),
+          Effect.andThen(send),
           Effect.forever,
           Effect.forkScoped
         )
@@ -201,7 +201,7 @@ export class Events extends Context.Tag("webhook-trigger/Events")<
         return Events.of({
           open: (owner, teams, disconnect) =>
             Effect.map(streams.open(owner, teams, disconnect), (events) =>
-              Stream.make(retry).pipe(Stream.concat(events), Stream.interruptAfter(maxConnectionAge))
+              Stream.make(retry).pipe(Stream.concat(events), Stream.interruptWhen(Effect.sleep(maxConnectionAge)))
             )
         })
       })

@@ -1,7 +1,7 @@
 /** The updates of a run as the events of this server. */
 
-import * as Sse from "@effect/experimental/Sse"
 import { DateTime } from "effect"
+import { Sse } from "effect/encoding"
 import { endId, type RunEvent } from "../../api/run/RunEvents.ts"
 import * as Json from "../../domain/Json.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"

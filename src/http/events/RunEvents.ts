@@ -1,6 +1,6 @@
-import * as Sse from "@effect/experimental/Sse"
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Chunk, Context, Duration, Effect, Layer, Metric, type Scope, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Metric, type Scope, Stream } from "effect"
+import { Sse } from "effect/encoding"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { eventStream } from "../../api/run/EventStream.ts"
 import { type InvalidParameter, type NotAcceptable, TooManyStreams } from "../../domain/Errors.ts"
 import { mark, type RunUpdate } from "../../engine/progress/RunUpdate.ts"
@@ -11,7 +11,7 @@ import * as EventRequest from "./EventRequest.ts"
 import * as RunEventText from "./RunEventText.ts"
 
 /** Maximum numbers of streams: of this process, and of one webhook, session or API key. */
-export class StreamLimits extends Context.Reference<StreamLimits>()("webhook-trigger/StreamLimits", {
+export class StreamLimits extends Context.Reference("webhook-trigger/StreamLimits", {
   defaultValue: () => ({ inAll: 10_000, ofOne: 2_000 })
 }) {}
 
@@ -37,7 +37,7 @@ const remembered = <Update extends RunUpdate>(encode: (update: Update) => string
 }
 
 /** The events of runs, as streams to HTTP clients. */
-export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
+export class RunEvents extends Context.Service<
   RunEvents,
   {
     /** Counts a stream until the scope closes. */
@@ -58,7 +58,7 @@ export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
       R | Scope.Scope
     >
   }
->() {
+>()("webhook-trigger/RunEvents") {
   static readonly layer: Layer.Layer<RunEvents> = Layer.effect(
     RunEvents,
     Effect.gen(function* () {
@@ -81,10 +81,7 @@ export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
       const encoded = (updates: Stream.Stream<RunUpdate>, format: EventRequest.Format, isCaller: boolean) => {
         if (format === "events") return Stream.map(updates, isCaller ? encodeForCaller : encodeEvent)
         const encode = AiSdkText.make(encodeProgress, encodeText)
-        return Stream.mapChunks(
-          updates,
-          Chunk.flatMap((update) => Chunk.unsafeFromArray(encode(update)))
-        )
+        return Stream.flattenIterable(Stream.map(updates, encode))
       }
 
       const enter = ({ id, of }: Owner) =>
@@ -112,9 +109,10 @@ export class RunEvents extends Context.Tag("webhook-trigger/RunEvents")<
         respond,
         answer: (request, owner, follow) =>
           Effect.gen(function* () {
-            const format = yield* EventRequest.formatOf(request)
+            const format = yield* Effect.fromResult(EventRequest.formatOf(request))
             // The AI SDK reads a stream from its beginning.
-            const received = format === "events" ? yield* EventRequest.receivedOf(request) : mark.nothing
+            const received =
+              format === "events" ? yield* Effect.fromResult(EventRequest.receivedOf(request)) : mark.nothing
             yield* enter(owner)
             const updates = yield* follow(received)
             return received === mark.ended

@@ -1,6 +1,6 @@
 /** Authenticates leaders' requests by their key, before anything else. */
-import { HttpServerRequest } from "@effect/platform"
 import { Effect, Layer, Option, Redacted } from "effect"
+import { HttpServerRequest } from "effect/http"
 import { CallingKey, LeaderAuth } from "../../api/Leading.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { LeaderKeys } from "../../engine/access/LeaderKeys.ts"
@@ -15,14 +15,14 @@ export const layer: Layer.Layer<LeaderAuth, never, LeaderKeys> = Layer.effect(
   LeaderAuth,
   Effect.map(LeaderKeys, (keys) =>
     LeaderAuth.of({
-      leader_key: () =>
+      leader_key: (handler) =>
         Effect.gen(function* () {
           const request = yield* HttpServerRequest.HttpServerRequest
           const key = yield* Effect.mapError(keys.find(Redacted.make(bearerOf(request) ?? "")), Problems.of)
           if (Option.isNone(key)) return yield* Effect.fail(refused)
           const { id, team } = key.value
           RequestFacts.add(request, { leader_key_id: id, team })
-          return CallingKey.of(key.value)
+          return yield* Effect.provideService(handler, CallingKey, key.value)
         })
     })
   )

@@ -1,5 +1,6 @@
-import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import {
   CallingKey,
@@ -20,7 +21,7 @@ import { HttpLeaders, type HttpReply } from "../../engine/leaders/HttpLeaders.ts
 import { validate } from "../../engine/manage/Validation.ts"
 import * as Body from "../request/Body.ts"
 import { BodyBudget } from "../request/BodyBudget.ts"
-import * as Problems from "../request/Problems.ts"
+import { refusing } from "../request/Handlers.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -102,7 +103,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
       )
     }
 
-    return handlers
+    return refusing(handlers)
       .handle("team", () => Effect.map(CallingKey, ({ team }) => ({ team })))
       .handleRaw("next", ({ request }) =>
         Effect.gen(function* () {
@@ -118,16 +119,16 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           const { correlation_id, run_id, traceparent } = prompt
           RequestFacts.add(request, { run_id })
           const body = { ...promptBody(prompt), correlation_id, traceparent, redelivered, cancelled: false }
-          return HttpServerResponse.unsafeJson(body)
-        }).pipe(Effect.mapError(Problems.of))
+          return HttpServerResponse.jsonUnsafe(body)
+        })
       )
       .handleRaw("work", ({ request }) =>
         Effect.gen(function* () {
           const { team } = yield* CallingKey
           RequestFacts.routine(request)
           const draft = yield* Effect.flatMap(read(request, WorkDraft.fields), decodeWork)
-          return HttpServerResponse.unsafeJson(yield* leaders.work({ team, ...draft }))
-        }).pipe(Effect.mapError(Problems.of))
+          return HttpServerResponse.jsonUnsafe(yield* leaders.work({ team, ...draft }))
+        })
       )
       .handleRaw("reply", ({ request }) =>
         Effect.gen(function* () {
@@ -142,19 +143,18 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
             })
           )
           return HttpServerResponse.empty()
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
       .handleRaw("file", ({ request }) =>
         Effect.gen(function* () {
           const { team } = yield* CallingKey
           const { correlation_id, id } = yield* Effect.flatMap(read(request, FileDraft.fields), decodeFile)
           const bytes = yield* leaders.file(team, correlation_id, id)
-          return HttpServerResponse.unsafeJson({ content: Buffer.from(bytes).toString("base64") })
+          return HttpServerResponse.jsonUnsafe({ content: Buffer.from(bytes).toString("base64") })
         }).pipe(
           Effect.catchTag("FileMissing", ({ reason }) =>
-            Effect.succeed(HttpServerResponse.unsafeJson({ content: "", missing: reason }))
-          ),
-          Effect.mapError(Problems.of)
+            Effect.succeed(HttpServerResponse.jsonUnsafe({ content: "", missing: reason }))
+          )
         )
       )
       .handleRaw("leave", ({ request }) =>
@@ -163,7 +163,7 @@ export const layer = HttpApiBuilder.group(Api, "leader", (handlers) =>
           const { leader } = yield* Effect.flatMap(read(request, LeaveDraft.fields), decodeLeave)
           yield* leaders.leave({ team, leader })
           return HttpServerResponse.empty()
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
   })
 )

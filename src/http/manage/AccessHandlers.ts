@@ -1,6 +1,6 @@
 /** API keys, the keys of leaders, and sessions. */
-import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Layer, Redacted } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
@@ -10,23 +10,22 @@ import { Sessions } from "../../engine/access/Sessions.ts"
 import { Settings } from "../../engine/Settings.ts"
 import { accessOf } from "../access/Auth.ts"
 import * as Body from "../request/Body.ts"
-import * as Problems from "../request/Problems.ts"
+import { refusing } from "../request/Handlers.ts"
 
 const apiKeysLayer = HttpApiBuilder.group(Api, "apiKeys", (handlers) =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
     const { maxBody } = yield* Settings
 
-    return handlers
-      .handle("list", () => Effect.mapError(asWhole(keys.list), Problems.of))
+    return refusing(handlers)
+      .handle("list", () => asWhole(keys.list))
       .handleRaw("create", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(keys.create),
-          Effect.map(({ api_key, key }) => ({ api_key, key: Redacted.value(key) })),
-          Effect.mapError(Problems.of)
+          Effect.map(({ api_key, key }) => ({ api_key, key: Redacted.value(key) }))
         )
       )
-      .handle("revoke", ({ path }) => Effect.mapError(keys.revoke(path.id), Problems.of))
+      .handle("revoke", ({ params }) => keys.revoke(params.id))
       .handle("current", () => Effect.map(Actor, accessOf))
   })
 )
@@ -36,22 +35,21 @@ const leaderKeysLayer = HttpApiBuilder.group(Api, "leaderKeys", (handlers) =>
     const keys = yield* LeaderKeys
     const { maxBody } = yield* Settings
 
-    return handlers
-      .handle("list", ({ path }) => Effect.mapError(asWhole(keys.list(path.team)), Problems.of))
-      .handleRaw("create", ({ path, request }) =>
+    return refusing(handlers)
+      .handle("list", ({ params }) => asWhole(keys.list(params.team)))
+      .handleRaw("create", ({ params, request }) =>
         Body.readObject(request, maxBody).pipe(
-          Effect.flatMap((draft) => keys.create(path.team, draft)),
-          Effect.map(({ key, leader_key }) => ({ leader_key, key: Redacted.value(key) })),
-          Effect.mapError(Problems.of)
+          Effect.flatMap((draft) => keys.create(params.team, draft)),
+          Effect.map(({ key, leader_key }) => ({ leader_key, key: Redacted.value(key) }))
         )
       )
-      .handle("revoke", ({ path }) => Effect.mapError(keys.revoke(path.team, path.id), Problems.of))
+      .handle("revoke", ({ params }) => keys.revoke(params.team, params.id))
   })
 )
 
 const sessionsLayer = HttpApiBuilder.group(Api, "sessions", (handlers) =>
   Effect.map(Sessions, (sessions) =>
-    handlers
+    refusing(handlers)
       .handle("list", () =>
         Effect.gen(function* () {
           const { session: current } = yield* Actor
@@ -59,10 +57,10 @@ const sessionsLayer = HttpApiBuilder.group(Api, "sessions", (handlers) =>
             ...session,
             is_current: current?.id === session.id
           }))
-        }).pipe(asWhole, Effect.mapError(Problems.of))
+        }).pipe(asWhole)
       )
-      .handle("end", ({ path }) => Effect.mapError(sessions.end(path.id), Problems.of))
-      .handle("endAll", () => Effect.mapError(sessions.endAll, Problems.of))
+      .handle("end", ({ params }) => sessions.end(params.id))
+      .handle("endAll", () => sessions.endAll)
   )
 )
 

@@ -1,12 +1,13 @@
-import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { AuditFilterParameters } from "../../api/access/Audit.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
 import * as ActorStreams from "../access/ActorStreams.ts"
-import * as Problems from "../request/Problems.ts"
+import { refusing } from "../request/Handlers.ts"
 import * as AuditExport from "./export/AuditExport.ts"
 import { RunExport } from "./export/RunExport.ts"
 
@@ -28,19 +29,15 @@ export const layer = HttpApiBuilder.group(Api, "audit", (handlers) =>
     const { place } = yield* RunExport
     const streams = yield* ActorStreams.make
     const exported = (request: HttpServerRequest.HttpServerRequest, filter: Filter, format: AuditExport.Format) =>
-      Effect.zipRight(place, streams(request)).pipe(
+      Effect.andThen(place, streams(request)).pipe(
         Effect.flatMap(({ stillSignedIn }) => AuditExport.respond(request, filterOf(filter), format, stillSignedIn)),
-        Audit.recordDone("audit.exported", undefined, () => ({ ...encodeFilter(filter), file: format.file })),
-        Effect.mapError(Problems.of)
+        Audit.recordDone("audit.exported", undefined, () => ({ ...encodeFilter(filter), file: format.file }))
       )
-    return handlers
-      .handle("list", ({ urlParams: { limit = pageSize.default, cursor, ...filter } }) =>
-        Effect.mapError(
-          store.auditEvents({ ...filterOf(filter), limit, ...(cursor !== undefined && { cursor }) }),
-          Problems.of
-        )
+    return refusing(handlers)
+      .handle("list", ({ query: { limit = pageSize.default, cursor, ...filter } }) =>
+        store.auditEvents({ ...filterOf(filter), limit, ...(cursor !== undefined && { cursor }) })
       )
-      .handleRaw("exportCsv", ({ request, urlParams }) => exported(request, urlParams, AuditExport.csv))
-      .handleRaw("exportJsonLines", ({ request, urlParams }) => exported(request, urlParams, AuditExport.jsonLines))
+      .handleRaw("exportCsv", ({ request, query }) => exported(request, query, AuditExport.csv))
+      .handleRaw("exportJsonLines", ({ request, query }) => exported(request, query, AuditExport.jsonLines))
   })
 )

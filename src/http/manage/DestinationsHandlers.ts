@@ -1,5 +1,5 @@
-import { HttpApiBuilder, type HttpApiGroup } from "@effect/platform"
 import { Duration, Effect, Layer, Redacted } from "effect"
+import { HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
@@ -8,7 +8,7 @@ import * as Audit from "../../engine/access/Audit.ts"
 import { Destinations, type WithSecret } from "../../engine/delivery/Destinations.ts"
 import { Settings } from "../../engine/Settings.ts"
 import * as Body from "../request/Body.ts"
-import * as Problems from "../request/Problems.ts"
+import { refusing } from "../request/Handlers.ts"
 
 type Given<A> = { readonly [Field in keyof A]?: Exclude<A[Field], undefined> }
 
@@ -31,56 +31,41 @@ const handlersOf = <G extends Name>(name: G) =>
       const destinations = yield* Destinations
       const { maxBody } = yield* Settings
 
-      return handlers
-        .handle("list", ({ path: { id = null } }) => destinations.list(id).pipe(asWhole, Effect.mapError(Problems.of)))
-        .handleRaw("create", ({ path: { id = null }, request }) =>
+      return refusing(handlers)
+        .handle("list", ({ params: { id = null } }) => destinations.list(id).pipe(asWhole))
+        .handleRaw("create", ({ params: { id = null }, request }) =>
           Body.readObject(request, maxBody).pipe(
             Effect.flatMap((draft) => destinations.create(id, draft)),
-            Effect.map(withSecret),
-            Effect.mapError(Problems.of)
+            Effect.map(withSecret)
           )
         )
-        .handle("show", ({ path: { destination_id, id = null } }) =>
-          Effect.mapError(destinations.show(id, destination_id), Problems.of)
+        .handle("show", ({ params: { destination_id, id = null } }) => destinations.show(id, destination_id))
+        .handleRaw("edit", ({ params: { destination_id, id = null }, request }) =>
+          Body.readObject(request, maxBody).pipe(Effect.flatMap((edit) => destinations.edit(id, destination_id, edit)))
         )
-        .handleRaw("edit", ({ path: { destination_id, id = null }, request }) =>
-          Body.readObject(request, maxBody).pipe(
-            Effect.flatMap((edit) => destinations.edit(id, destination_id, edit)),
-            Effect.mapError(Problems.of)
-          )
-        )
-        .handle("delete", ({ path: { destination_id, id = null } }) =>
-          Effect.mapError(destinations.remove(id, destination_id), Problems.of)
-        )
+        .handle("delete", ({ params: { destination_id, id = null } }) => destinations.remove(id, destination_id))
         .handle(
           "rotateSecret",
-          ({ path: { destination_id, id = null }, urlParams: { overlap_seconds = secretOverlapSeconds } }) =>
+          ({ params: { destination_id, id = null }, query: { overlap_seconds = secretOverlapSeconds } }) =>
             destinations
               .rotateSecret(id, destination_id, Duration.seconds(overlap_seconds))
-              .pipe(Effect.map(withSecret), Effect.mapError(Problems.of))
+              .pipe(Effect.map(withSecret))
         )
-        .handle("test", ({ path: { destination_id, id = null } }) =>
-          Effect.mapError(destinations.test(id, destination_id), Problems.of)
-        )
-        .handle("resendFailed", ({ path: { destination_id, id = null }, urlParams: { since } }) =>
+        .handle("test", ({ params: { destination_id, id = null } }) => destinations.test(id, destination_id))
+        .handle("resendFailed", ({ params: { destination_id, id = null }, query: { since } }) =>
           destinations.resendFailed(id, destination_id, since).pipe(
             Audit.recordDone("delivery.resent", destination_id, (resent) => ({ resent })),
-            Effect.map((resent) => ({ resent })),
-            Effect.mapError(Problems.of)
+            Effect.map((resent) => ({ resent }))
           )
         )
-        .handle("deliveries", ({ path: { id = null }, urlParams: { limit = pageSize.default, ...filter } }) =>
-          Effect.mapError(destinations.deliveries(id, { limit, ...given(filter) }), Problems.of)
+        .handle("deliveries", ({ params: { id = null }, query: { limit = pageSize.default, ...filter } }) =>
+          destinations.deliveries(id, { limit, ...given(filter) })
         )
-        .handle("delivery", ({ path: { delivery_id, id = null } }) =>
-          Effect.mapError(destinations.delivery(id, delivery_id), Problems.of)
-        )
-        .handle("resend", ({ path: { delivery_id, id = null } }) =>
-          destinations
-            .resend(id, delivery_id)
-            .pipe(Audit.recordDone("delivery.resent", delivery_id), Effect.mapError(Problems.of))
+        .handle("delivery", ({ params: { delivery_id, id = null } }) => destinations.delivery(id, delivery_id))
+        .handle("resend", ({ params: { delivery_id, id = null } }) =>
+          destinations.resend(id, delivery_id).pipe(Audit.recordDone("delivery.resent", delivery_id))
         )
     })
-  ) as unknown as Layer.Layer<HttpApiGroup.ApiGroup<"webhook-trigger", G>, never, Destinations | Settings>
+  ) as unknown as Layer.Layer<HttpApiGroup.Service<"webhook-trigger", G>, never, Destinations | Settings>
 
 export const layer = Layer.merge(handlersOf("destinations"), handlersOf("alertDestinations"))

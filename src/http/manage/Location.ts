@@ -1,13 +1,16 @@
 /** The address of a run that a management request has started, as `Location`. */
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Submitted } from "../../engine/accept/Trigger.ts"
 import { managementUrl, mountedAt } from "../request/PublicUrl.ts"
 import { runIdOf } from "../trigger/RunAnswer.ts"
 
-/** Below a host's prefix, too: the request's own address is. Below the path of `PUBLIC_URL`, which a proxy may have removed. */
-const prefixOf = ({ originalUrl }: HttpServerRequest.HttpServerRequest): string =>
-  originalUrl.slice(0, Math.max(0, originalUrl.indexOf("/api/")))
+/**
+ * Below a host's prefix, too, which the router has removed from `url`. Below the path of `PUBLIC_URL`, which a proxy may
+ * have removed.
+ */
+const prefixOf = ({ originalUrl, url }: HttpServerRequest.HttpServerRequest): string =>
+  originalUrl.slice(0, -url.length).replace(/^https?:\/\/[^/]*/, "")
 
 export const withLocation = (
   request: HttpServerRequest.HttpServerRequest,

@@ -1,5 +1,6 @@
-import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
-import { DateTime, Duration, Effect, Either } from "effect"
+import { DateTime, Duration, Effect, Result } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
@@ -26,7 +27,7 @@ import { OperationsAccess } from "../access/OperationsAccess.ts"
 import * as TeamScope from "../access/TeamScope.ts"
 import { Events } from "../events/Events.ts"
 import * as Body from "../request/Body.ts"
-import * as ErrorResponse from "../request/ErrorResponse.ts"
+import { refusing } from "../request/Handlers.ts"
 import * as Problems from "../request/Problems.ts"
 import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
@@ -39,12 +40,12 @@ const decodeDraft = validate(DraftBody)
 
 const ofDraft = ({ names: variables, places, rendered }: DraftPreview) => ({
   ...{ variables, ...(places && { places }) },
-  ...Either.match(rendered, {
-    onLeft: (refusal) => {
-      const { detail, title } = Problems.of(refusal)
+  ...Result.match(rendered, {
+    onFailure: (refusal) => {
+      const { detail, title } = Problems.bodyOf(refusal)
       return { refused: `${title}. ${detail}` }
     },
-    onRight: ({ layout, prompt }) => ({ prompt: piecesOf(prompt, layout) })
+    onSuccess: ({ layout, prompt }) => ({ prompt: piecesOf(prompt, layout) })
   })
 })
 
@@ -73,7 +74,7 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
     const { apiDocs } = yield* OperationsAccess
     const starterOf = yield* Auth.makeStarter
 
-    return handlers
+    return refusing(handlers)
       .handle("server", ({ request }) =>
         Effect.gen(function* () {
           const { grant } = yield* Actor
@@ -89,14 +90,10 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           }
         })
       )
-      .handle("activity", () => Effect.mapError(asWhole(scope.onlyOfOwnedWebhooks(overview.activity)), Problems.of))
-      .handle("totals", () => Effect.mapError(ofOwners(overview.totals), Problems.of))
-      .handle("now", () =>
-        Effect.mapBoth(ofOwners(overview.now), { onFailure: Problems.of, onSuccess: (work) => ({ work }) })
-      )
-      .handle("statistics", ({ path, urlParams }) =>
-        Effect.mapError(overview.statistics(path.id, urlParams.range ?? "24h"), Problems.of)
-      )
+      .handle("activity", () => asWhole(scope.onlyOfOwnedWebhooks(overview.activity)))
+      .handle("totals", () => ofOwners(overview.totals))
+      .handle("now", () => Effect.map(ofOwners(overview.now), (work) => ({ work })))
+      .handle("statistics", ({ params, query }) => overview.statistics(params.id, query.range ?? "24h"))
       .handleRaw("previewDraft", ({ request }) =>
         Body.readObject(request, settings.maxBody).pipe(
           Effect.flatMap(decodeDraft),
@@ -104,25 +101,26 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
           Effect.map(ofDraft),
           Effect.catchTag("TemplateInvalid", ({ offset, line, column, reason }) =>
             Effect.succeed({ variables: [], fault: { offset, line, column, reason } })
-          ),
-          Effect.mapError(Problems.of)
+          )
         )
       )
-      .handle("teamRuns", ({ path, urlParams }) =>
-        Effect.mapError(asWhole(overview.teamRuns(path.team, urlParams.limit ?? pageSize.default)), Problems.of)
+      .handle("teamRuns", ({ params, query }) =>
+        asWhole(overview.teamRuns(params.team, query.limit ?? pageSize.default))
       )
-      .handleRaw("run", ({ path, urlParams, request }) =>
+      .handleRaw("run", ({ params, query, request }) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
           const actor = yield* Actor
           const { triggered_by } = actor.grant
-          const webhook = yield* trigger.open(path.id)
+          const webhook = yield* trigger.open(params.id)
           // For a role that only starts runs, a disabled webhook does not exist, as for callers with a token.
           if (triggered_by !== undefined && !webhook.enabled) return yield* new NotFound()
           const sample = yield* Effect.flatMap(Body.readObject(request, settings.maxBody), decodeSample)
-          const variables = yield* Input.ofSample(webhook, sample)
-          const idempotency = yield* Idempotency.read(request, webhook, variables, { sender: triggered_by })
-          const wait = urlParams.wait === true
+          const variables = yield* Effect.fromResult(Input.ofSample(webhook, sample))
+          const idempotency = yield* Effect.fromResult(
+            Idempotency.read(request, webhook, variables, { sender: triggered_by })
+          )
+          const wait = query.wait === true
           const started = yield* recordStart(
             "webhook.run_started",
             webhook.id
@@ -136,21 +134,13 @@ export const layer = HttpApiBuilder.group(Api, "overview", (handlers) =>
             })
           )
           return yield* withLocation(request, RunAnswer.ofRun(request, started), started)
-        }).pipe(
-          Effect.catchTag("RateLimited", "BudgetExceeded", (refusal) =>
-            Effect.succeed(ErrorResponse.ofRefusal(refusal))
-          ),
-          Effect.mapError(Problems.of)
-        )
+        })
       )
       .handleRaw("events", ({ request }) =>
         Effect.gen(function* () {
           const { owner, whileSignedIn } = yield* streams(request)
           const { grant } = yield* Actor
-          const stream = yield* Effect.mapError(
-            events.open(owner, grant.teams, () => Body.nodeRequest(request)?.destroy()),
-            Problems.of
-          )
+          const stream = yield* events.open(owner, grant.teams, () => Body.nodeRequest(request)?.destroy())
           return HttpServerResponse.stream(whileSignedIn(stream), {
             contentType: "text/event-stream",
             // Keeps proxies such as nginx from buffering the events.

@@ -1,7 +1,7 @@
 /** Converts requests for replays to the engine's input, and its results to responses. */
 import { createHash, randomBytes } from "node:crypto"
-import type { HttpServerRequest } from "@effect/platform"
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import type { ProblemCode } from "../../api/ProblemTitles.ts"
 import type { ReplayBody, Replayed as ReplayedBody, ReplayManyBody } from "../../api/run/Replays.ts"
 import { type Fault, Invalid } from "../../domain/Errors.ts"
@@ -26,9 +26,9 @@ const requestOf = (
   prompt: ReplayRequest["prompt"] = "template",
   { message, thread, variables }: Pick<ReplayRequest, "message" | "thread" | "variables"> = {}
 ) =>
-  Either.map(
+  Result.map(
     Idempotency.readWith(request, () =>
-      Either.map(Input.contentOf({}, variables ?? { prompt, ...(message && { message }) }), (content) =>
+      Result.map(Input.contentOf({}, variables ?? { prompt, ...(message && { message }) }), (content) =>
         thread === undefined ? content : { content, thread }
       )
     ),
@@ -49,7 +49,7 @@ export const one = (
   const name = edited.variables !== undefined ? "variables" : edited.message !== undefined ? "message" : undefined
   return prompt === "same" && name !== undefined
     ? invalid(`/${name}`, "must not be given with `prompt: same`")
-    : requestOf(request, prompt, edited)
+    : Effect.fromResult(requestOf(request, prompt, edited))
 }
 
 /** The runs to replay. */
@@ -94,7 +94,7 @@ const onceForEachRun = ({ idempotency, ...how }: How): How => ({
 
 export const many = (request: HttpServerRequest.HttpServerRequest, body: typeof ReplayManyBody.Type) =>
   Effect.flatMap(whichOf(body), (which) =>
-    Effect.map(requestOf(request, body.prompt), (how) => ({
+    Effect.map(Effect.fromResult(requestOf(request, body.prompt)), (how) => ({
       which,
       how: which._tag === "Matching" ? onceForEachRun(how) : how,
       isDry: body.dry_run === true
@@ -115,14 +115,14 @@ export const answer = (
   matched: ids.length,
   more,
   replayed: results.flatMap(({ run_id, result }) =>
-    Either.isRight(result) ? [{ run_id: result.right, replay_of: run_id }] : []
+    Result.isSuccess(result) ? [{ run_id: result.success, replay_of: run_id }] : []
   ),
   refused: results.flatMap(({ run_id, result }) => {
-    if (Either.isRight(result)) return []
+    if (Result.isSuccess(result)) return []
     const { code, detail } =
-      which._tag === "Matching" && result.left._tag === "IdempotencyKeyReused"
+      which._tag === "Matching" && result.failure._tag === "IdempotencyKeyReused"
         ? alreadyReplayed
-        : Problems.of(result.left)
+        : Problems.bodyOf(result.failure)
     return [{ replay_of: run_id, code, detail }]
   })
 })

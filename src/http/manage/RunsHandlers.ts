@@ -1,5 +1,6 @@
-import { HttpApiBuilder, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Array, DateTime, Effect, Either, identity, Schema, Stream, Struct } from "effect"
+import { Array, DateTime, Effect, identity, Result, Schema, Stream, Struct } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
@@ -34,6 +35,7 @@ import * as TeamScope from "../access/TeamScope.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import { withoutSteps } from "../events/RunEventText.ts"
 import * as Body from "../request/Body.ts"
+import { refusing } from "../request/Handlers.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RunAnswer from "../trigger/RunAnswer.ts"
 import { csv } from "./export/RunCsv.ts"
@@ -62,7 +64,7 @@ const encodeFilter = Schema.encodeSync(RunFilterParameters)
 const decodeApproval = validate(Approval)
 const decodeIds = validate(RunIds)
 
-const notFound = (run_id: RunId): Replayed => ({ run_id, result: Either.left(new NotFound()) })
+const notFound = (run_id: RunId): Replayed => ({ run_id, result: Result.fail(new NotFound()) })
 
 /** Whatever its type, a browser only stores it. */
 const asAttachment = ({ name }: RunFile, bytes: Uint8Array) =>
@@ -94,15 +96,15 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         ids,
         (run_id) =>
           (isAllowed(run_id) ? cancelOne(run_id) : new NotFound()).pipe(
-            Effect.as(Either.right(run_id)),
-            Effect.catchTag("NotFound", "RunEnded", (refusal) => {
-              const { code, detail } = Problems.of(refusal)
-              return Effect.succeed(Either.left({ run_id, code, detail }))
+            Effect.as(Result.succeed(run_id)),
+            Effect.catchTag(["NotFound", "RunEnded"], (refusal) => {
+              const { code, detail } = Problems.bodyOf(refusal)
+              return Effect.succeed(Result.fail({ run_id, code, detail }))
             })
           ),
         { concurrency: 20 }
       )
-      const [refused, cancelled] = Array.separate(results)
+      const [cancelled, refused] = Array.separate(results)
       return { cancelled, refused }
     })
     const exports = yield* RunExport.RunExport
@@ -115,7 +117,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     const ownFilter = (conditions: typeof RunFilterParameters.Type) =>
       Effect.gen(function* () {
         const filter: RunFilter = { ...filterOf(conditions), ...(yield* TeamScope.ofActor) }
-        yield* scope.check(Struct.pick(filter, "webhook_id"))
+        yield* scope.check(Struct.pick(filter, ["webhook_id"]))
         return filter
       })
     const exported = (
@@ -129,40 +131,35 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         Audit.recordDone("runs.exported", conditions.webhook_id && lowerCase(conditions.webhook_id), () => ({
           ...encodeFilter(conditions),
           file: format.file
-        })),
-        Effect.mapError(Problems.of)
+        }))
       )
-    return handlers
-      .handle("list", ({ urlParams: { limit = pageSize.default, cursor, ...filter } }) =>
+    return refusing(handlers)
+      .handle("list", ({ query: { limit = pageSize.default, cursor, ...filter } }) =>
         ownFilter(filter).pipe(
-          Effect.flatMap((filter) => history.runs({ ...filter, limit, ...(cursor !== undefined && { cursor }) })),
-          Effect.mapError(Problems.of)
+          Effect.flatMap((filter) => history.runs({ ...filter, limit, ...(cursor !== undefined && { cursor }) }))
         )
       )
-      .handleRaw("exportCsv", ({ request, urlParams }) => exported(request, urlParams, csv))
-      .handleRaw("exportJsonLines", ({ request, urlParams }) => exported(request, urlParams, RunExport.jsonLines))
-      .handle("usage", ({ urlParams }) =>
-        ownFilter(urlParams).pipe(Effect.flatMap(history.usage), Effect.mapError(Problems.of))
-      )
+      .handleRaw("exportCsv", ({ request, query }) => exported(request, query, csv))
+      .handleRaw("exportJsonLines", ({ request, query }) => exported(request, query, RunExport.jsonLines))
+      .handle("usage", ({ query }) => ownFilter(query).pipe(Effect.flatMap(history.usage)))
       .handleRaw("cancelSome", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(decodeIds),
-          Effect.flatMap(({ run_ids }) => cancelSome(run_ids)),
-          Effect.mapError(Problems.of)
+          Effect.flatMap(({ run_ids }) => cancelSome(run_ids))
         )
       )
-      .handle("show", ({ path }) =>
+      .handle("show", ({ params }) =>
         Effect.gen(function* () {
-          const run = yield* overview.run(path.run_id)
+          const run = yield* overview.run(params.run_id)
           yield* recordRead(run.run_id)
           if (phaseOf(run) !== "waits for approval") return run
           const decision_refusal = yield* refusal(run, starterOf(yield* Actor))
           return { ...run, ...(decision_refusal !== undefined && { decision_refusal }) }
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
-      .handleRaw("events", ({ path, request }) =>
+      .handleRaw("events", ({ params, request }) =>
         Effect.gen(function* () {
-          const run_id = yield* runIdOf(path.run_id)
+          const run_id = yield* runIdOf(params.run_id)
           const { owner, whileSignedIn } = yield* streams(request)
           const actor = yield* Actor
           const shown = mayDo(actor.grant.role, "read") ? identity<RunUpdate> : withoutSteps
@@ -178,69 +175,63 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
               Stream.map(whileSignedIn(ActorStreams.whileTrue(updates, isAllowed)), shown)
             )
           )
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
-      .handle("steps", ({ path }) =>
-        runIdOf(path.run_id).pipe(
+      .handle("steps", ({ params }) =>
+        runIdOf(params.run_id).pipe(
           Effect.flatMap(history.run),
           Effect.tap(({ run_id }) => recordRead(run_id)),
           Effect.flatMap(({ run_id }) => Effect.map(progress.stepsOf([run_id]), (steps) => steps.get(run_id) ?? [])),
-          asWhole,
-          Effect.mapError(Problems.of)
+          asWhole
         )
       )
-      .handle("files", ({ path }) =>
-        runIdOf(path.run_id).pipe(
+      .handle("files", ({ params }) =>
+        runIdOf(params.run_id).pipe(
           Effect.flatMap(history.run),
           Effect.tap(({ run_id }) => recordRead(run_id)),
           Effect.map(({ files = [] }) => files),
-          asWhole,
-          Effect.mapError(Problems.of)
+          asWhole
         )
       )
-      .handleRaw("file", ({ path }) =>
-        runIdOf(path.run_id).pipe(
+      .handleRaw("file", ({ params }) =>
+        runIdOf(params.run_id).pipe(
           Effect.flatMap(history.run),
           Effect.tap(({ run_id }) => recordRead(run_id)),
           Effect.flatMap(({ files = [], run_id }) => {
-            const file = files.find(({ id }) => id === path.file_id)
+            const file = files.find(({ id }) => id === params.file_id)
             return file === undefined
               ? new NotFound()
               : Effect.map(stored.fileBytes(run_id, file.id), (bytes) => asAttachment(file, bytes))
-          }),
-          Effect.mapError(Problems.of)
+          })
         )
       )
-      .handle("cancel", ({ path }) =>
-        runIdOf(path.run_id).pipe(Effect.flatMap(cancelOne), Effect.mapError(Problems.of))
-      )
-      .handleRaw("decide", ({ path, request }) =>
+      .handle("cancel", ({ params }) => runIdOf(params.run_id).pipe(Effect.flatMap(cancelOne)))
+      .handleRaw("decide", ({ params, request }) =>
         Effect.gen(function* () {
-          const id = yield* runIdOf(path.run_id)
+          const id = yield* runIdOf(params.run_id)
           const { decision } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeApproval)
           return yield* Audit.recordDecision(decision, id)(decide(id, decision, starterOf(yield* Actor)))
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
-      .handle("replays", ({ path }) =>
-        Effect.all([runIdOf(path.run_id), TeamScope.ofActor]).pipe(
+      .handle("replays", ({ params }) =>
+        Effect.all([runIdOf(params.run_id), TeamScope.ofActor]).pipe(
           Effect.flatMap(([id, { owners }]) => replays.replaysOf(id, owners)),
-          asWhole,
-          Effect.mapError(Problems.of)
+          asWhole
         )
       )
-      .handleRaw("replay", ({ path, request, urlParams }) =>
+      .handleRaw("replay", ({ params, request, query }) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
-          const id = yield* runIdOf(path.run_id)
+          const id = yield* runIdOf(params.run_id)
           const body = yield* Effect.flatMap(Body.readOptionalObject(request, maxBody), decodeReplay)
           const how = { ...(yield* ReplayRequests.one(request, body)), by: starterOf(yield* Actor) }
           const started =
-            urlParams.wait === true
+            query.wait === true
               ? replays.replayAndWait(id, how, received_at)
               : Effect.map(replays.replay(id, how), (run_id) => ({ _tag: "Accepted", run_id }) as const)
           const submitted = yield* Audit.recordStart("run.replayed", id)(started)
           return yield* withLocation(request, RunAnswer.ofRun(request, submitted), submitted)
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
       .handleRaw("replayMany", ({ request }) =>
         Effect.gen(function* () {
@@ -255,8 +246,9 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
                   { limit: mostReplayed, idempotency: how.idempotency }
                 )
           if (isDry || ids.length === 0) return ReplayRequests.answer(which, ids, more, [])
-          const [refused, allowed] = Array.partition(ids, yield* scope.isAllowed(ids))
-          return yield* replays.replayRuns(allowed, { ...how, by: starterOf(yield* Actor) }).pipe(
+          const isAllowed = yield* scope.isAllowed(ids)
+          const refused = ids.filter((id) => !isAllowed(id))
+          return yield* replays.replayRuns(ids.filter(isAllowed), { ...how, by: starterOf(yield* Actor) }).pipe(
             Effect.map((results) => [...results, ...refused.map(notFound)]),
             Effect.map((results) => ReplayRequests.answer(which, ids, more, results)),
             Audit.recordDone("runs.replayed", body.webhook_id ?? body.team, ({ refused, replayed }) => ({
@@ -264,7 +256,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
               refused: refused.length
             }))
           )
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
   })
 )

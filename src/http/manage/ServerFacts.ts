@@ -7,7 +7,7 @@ export interface ServerFactsValues extends Pick<Server, "version" | "database" |
 }
 
 /** The server's drivers and versions, for the web UI. Provided by the program that composes the server. */
-export class ServerFacts extends Context.Reference<ServerFacts>()("webhook-trigger/ServerFacts", {
+export class ServerFacts extends Context.Reference("webhook-trigger/ServerFacts", {
   defaultValue: (): ServerFactsValues => ({
     version: "unknown",
     database: "embedded",

@@ -1,6 +1,7 @@
 /** Teams, their threads, and the chat messages to them. */
-import { HttpApiBuilder, type HttpServerRequest } from "@effect/platform"
-import { DateTime, Effect, Either, Layer } from "effect"
+import { DateTime, Effect, Layer, Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { Actor } from "../../api/access/Auth.ts"
 import { asWhole } from "../../api/List.ts"
@@ -21,7 +22,7 @@ import { Settings } from "../../engine/Settings.ts"
 import * as Auth from "../access/Auth.ts"
 import { onlyOwned } from "../access/TeamScope.ts"
 import * as Body from "../request/Body.ts"
-import * as Problems from "../request/Problems.ts"
+import { refusing } from "../request/Handlers.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
 import * as RunAnswer from "../trigger/RunAnswer.ts"
 import { withLocation } from "./Location.ts"
@@ -47,7 +48,9 @@ const makeSendMessage = Effect.map(
     ) =>
       Effect.gen(function* () {
         const in_thread = thread_key === undefined ? {} : { thread_key }
-        const idempotency = yield* Idempotency.readWith(request, () => Either.right({ message, ...in_thread }))
+        const idempotency = yield* Effect.fromResult(
+          Idempotency.readWith(request, () => Result.succeed({ message, ...in_thread }))
+        )
         const how = { received_at, wait: wait === true, ...in_thread, ...(agent && { agent }), ...idempotency }
         const sent = yield* Audit.recordStart(...audited)(trigger.message(team, message, how))
         return yield* withLocation(request, RunAnswer.ofMessage(request, sent), sent)
@@ -63,35 +66,30 @@ const teamsLayer = HttpApiBuilder.group(Api, "teams", (handlers) =>
     const { cancelQueuedOfTeam } = yield* Cancellation
     const { maxBody } = yield* Settings
 
-    return handlers
-      .handle("list", () => Effect.mapError(asWhole(onlyOwned(teams.list)), Problems.of))
-      .handleRaw("create", ({ request }) =>
-        Body.readObject(request, maxBody).pipe(Effect.flatMap(teams.create), Effect.mapError(Problems.of))
+    return refusing(handlers)
+      .handle("list", () => asWhole(onlyOwned(teams.list)))
+      .handleRaw("create", ({ request }) => Body.readObject(request, maxBody).pipe(Effect.flatMap(teams.create)))
+      .handle("show", ({ params }) => teams.show(params.team))
+      .handle("pause", ({ params }) => teams.pause(params.team))
+      .handle("resume", ({ params }) => teams.resume(params.team))
+      .handle("release", ({ params }) => teams.release(params.team))
+      .handle("cancelQueued", ({ params, query: { dry_run } }) =>
+        dry_run === "true"
+          ? cancelQueuedOfTeam(params.team, { dryRun: true })
+          : Audit.recordDone<CancelledCounts>("team.queue_cancelled", params.team, (counts) => ({ ...counts }))(
+              cancelQueuedOfTeam(params.team)
+            )
       )
-      .handle("show", ({ path }) => Effect.mapError(teams.show(path.team), Problems.of))
-      .handle("pause", ({ path }) => Effect.mapError(teams.pause(path.team), Problems.of))
-      .handle("resume", ({ path }) => Effect.mapError(teams.resume(path.team), Problems.of))
-      .handle("release", ({ path }) => Effect.mapError(teams.release(path.team), Problems.of))
-      .handle("cancelQueued", ({ path, urlParams: { dry_run } }) =>
-        Effect.mapError(
-          dry_run === "true"
-            ? cancelQueuedOfTeam(path.team, { dryRun: true })
-            : Audit.recordDone<CancelledCounts>("team.queue_cancelled", path.team, (counts) => ({ ...counts }))(
-                cancelQueuedOfTeam(path.team)
-              ),
-          Problems.of
-        )
-      )
-      .handle("delete", ({ path }) => Effect.mapError(teams.remove(path.team), Problems.of))
-      .handleRaw("message", ({ path, urlParams, request }) =>
+      .handle("delete", ({ params }) => teams.remove(params.team))
+      .handleRaw("message", ({ params, query, request }) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
-          const team = yield* teamNameOf(path.team)
+          const team = yield* teamNameOf(params.team)
           const { message, thread = "" } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeMessage)
           const thread_key = threadKeyOf(thread)
           const audited = ["team.message_sent", team] as const
-          return yield* sendMessage(request, { team, message, thread_key, received_at, wait: urlParams.wait, audited })
-        }).pipe(Effect.mapError(Problems.of))
+          return yield* sendMessage(request, { team, message, thread_key, received_at, wait: query.wait, audited })
+        })
       )
   })
 )
@@ -105,23 +103,23 @@ const threadsLayer = HttpApiBuilder.group(Api, "threads", (handlers) =>
     const starterOf = yield* Auth.makeStarter
     const { maxBody } = yield* Settings
 
-    return handlers
-      .handle("list", ({ path, urlParams: { cursor, key = "", limit = pageSize.default } }) => {
+    return refusing(handlers)
+      .handle("list", ({ params, query: { cursor, key = "", limit = pageSize.default } }) => {
         const only = threadKeyOf(key)
         const query = { limit, ...(only !== undefined && { key: only }), ...(cursor !== undefined && { cursor }) }
-        return Effect.mapError(threads.list(path.team, query), Problems.of)
+        return threads.list(params.team, query)
       })
-      .handle("show", ({ path }) => Effect.mapError(threads.show(path.thread_id), Problems.of))
-      .handle("reset", ({ path }) => Effect.mapError(threads.reset(path.thread_id), Problems.of))
-      .handleRaw("reply", ({ path, request, urlParams: { wait } }) =>
+      .handle("show", ({ params }) => threads.show(params.thread_id))
+      .handle("reset", ({ params }) => threads.reset(params.thread_id))
+      .handleRaw("reply", ({ params, request, query: { wait } }) =>
         Effect.gen(function* () {
           const received_at = yield* DateTime.now
-          const id = yield* runIdOf(path.run_id)
+          const id = yield* runIdOf(params.run_id)
           const { message } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeReply)
           const { agent, key, team } = yield* threads.ofOperatorsReply(id, starterOf(yield* Actor))
           const audited = ["run.replied", id] as const
           return yield* sendMessage(request, { team, message, thread_key: key, agent, received_at, wait, audited })
-        }).pipe(Effect.mapError(Problems.of))
+        })
       )
   })
 )

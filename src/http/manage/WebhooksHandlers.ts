@@ -1,5 +1,6 @@
-import { HttpApiBuilder, HttpApp, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Redacted, Schema } from "effect"
+import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
@@ -16,15 +17,19 @@ import { Webhooks, type WithToken } from "../../engine/manage/Webhooks.ts"
 import { Settings } from "../../engine/Settings.ts"
 import * as TeamScope from "../access/TeamScope.ts"
 import * as Body from "../request/Body.ts"
-import * as Problems from "../request/Problems.ts"
+import { refusing } from "../request/Handlers.ts"
 import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 
 // A record's version is an entity tag (RFC 9110, 8.8.3), for `ETag` and `If-Match`.
 
 /** Adds `ETag` to the response. */
-const writeTag = ({ version }: { readonly version: number }): Effect.Effect<void> =>
-  HttpApp.appendPreResponseHandler((_request, response) =>
+const writeTag = ({
+  version
+}: {
+  readonly version: number
+}): Effect.Effect<void, never, HttpServerRequest.HttpServerRequest> =>
+  HttpEffect.appendPreResponseHandler((_request, response) =>
     Effect.succeed(HttpServerResponse.setHeader(response, "etag", `"${version}"`))
   )
 
@@ -45,10 +50,10 @@ const decodePreview = validate(SampleBody)
 /** The drafts themselves are checked by the engine, which finds more. */
 const decodeCheck = validate(
   Schema.Struct({
-    webhook: Schema.Object,
-    destinations: Schema.optionalWith(Schema.Array(Schema.Unknown).pipe(Schema.maxItems(maxDestinations)), {
-      exact: true
-    })
+    webhook: Schema.Record(Schema.String, Schema.Unknown),
+    destinations: Schema.optionalKey(
+      Schema.Array(Schema.Unknown).pipe(Schema.check(Schema.isMaxLength(maxDestinations)))
+    )
   })
 )
 
@@ -71,86 +76,67 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
       })
     })
 
-    return handlers
-      .handle("list", () => Effect.mapError(asWhole(TeamScope.onlyOwned(webhooks.list)), Problems.of))
+    return refusing(handlers)
+      .handle("list", () => asWhole(TeamScope.onlyOwned(webhooks.list)))
       .handleRaw("create", ({ request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(webhooks.create),
           Effect.tap(({ webhook }) => Effect.sync(() => RequestFacts.add(request, { webhook_id: webhook.id }))),
-          Effect.map((created) => withToken(request, created)),
-          Effect.mapError(Problems.of)
+          Effect.map((created) => withToken(request, created))
         )
       )
       .handleRaw("check", ({ request }) =>
+        Body.readObject(request, maxBody).pipe(Effect.flatMap(decodeCheck), Effect.flatMap(check))
+      )
+      .handle("show", ({ params }) => webhooks.show(params.id).pipe(Effect.tap(writeTag)))
+      .handleRaw("edit", ({ params, request }) =>
         Body.readObject(request, maxBody).pipe(
-          Effect.flatMap(decodeCheck),
-          Effect.flatMap(check),
-          Effect.mapError(Problems.of)
+          Effect.flatMap((edit) => webhooks.edit(params.id, edit, expectedVersions(request))),
+          Effect.tap(writeTag)
         )
       )
-      .handle("show", ({ path }) => webhooks.show(path.id).pipe(Effect.tap(writeTag), Effect.mapError(Problems.of)))
-      .handleRaw("edit", ({ path, request }) =>
-        Body.readObject(request, maxBody).pipe(
-          Effect.flatMap((edit) => webhooks.edit(path.id, edit, expectedVersions(request))),
-          Effect.tap(writeTag),
-          Effect.mapError(Problems.of)
-        )
-      )
-      .handleRaw("duplicate", ({ path, request }) =>
+      .handleRaw("duplicate", ({ params, request }) =>
         Body.readOptionalObject(request, maxBody).pipe(
-          Effect.flatMap((edit) => webhooks.duplicate(path.id, edit)),
-          Effect.map((created) => withToken(request, created)),
-          Effect.mapError(Problems.of)
+          Effect.flatMap((edit) => webhooks.duplicate(params.id, edit)),
+          Effect.map((created) => withToken(request, created))
         )
       )
-      .handle("templates", ({ path }) => webhooks.templates(path.id).pipe(asWhole, Effect.mapError(Problems.of)))
-      .handle("template", ({ path }) => Effect.mapError(webhooks.template(path.id, path.version), Problems.of))
-      .handle("restoreTemplate", ({ path, request }) =>
+      .handle("templates", ({ params }) => webhooks.templates(params.id).pipe(asWhole))
+      .handle("template", ({ params }) => webhooks.template(params.id, params.version))
+      .handle("restoreTemplate", ({ params, request }) =>
+        webhooks.restoreTemplate(params.id, params.version, expectedVersions(request)).pipe(Effect.tap(writeTag))
+      )
+      .handle("cancelQueued", ({ params, query: { dry_run } }) =>
+        dry_run === "true"
+          ? cancelQueuedOfWebhook(params.id, { dryRun: true })
+          : Audit.recordDone<CancelledCounts>("webhook.queue_cancelled", params.id, (counts) => ({ ...counts }))(
+              cancelQueuedOfWebhook(params.id)
+            )
+      )
+      .handle("delete", ({ params, request }) =>
+        scope.checkDeletion(params.id).pipe(Effect.andThen(webhooks.remove(params.id, expectedVersions(request))))
+      )
+      .handle("resume", ({ params }) => webhooks.resume(params.id))
+      .handle("endOldToken", ({ params }) => webhooks.endOldToken(params.id))
+      .handle("regenerate", ({ params, request, query: { overlap_seconds = 0 } }) =>
         webhooks
-          .restoreTemplate(path.id, path.version, expectedVersions(request))
-          .pipe(Effect.tap(writeTag), Effect.mapError(Problems.of))
+          .regenerate(params.id, { overlap: Duration.seconds(overlap_seconds) })
+          .pipe(Effect.map((created) => withToken(request, created)))
       )
-      .handle("cancelQueued", ({ path, urlParams: { dry_run } }) =>
-        Effect.mapError(
-          dry_run === "true"
-            ? cancelQueuedOfWebhook(path.id, { dryRun: true })
-            : Audit.recordDone<CancelledCounts>("webhook.queue_cancelled", path.id, (counts) => ({ ...counts }))(
-                cancelQueuedOfWebhook(path.id)
-              ),
-          Problems.of
-        )
-      )
-      .handle("delete", ({ path, request }) =>
-        scope
-          .checkDeletion(path.id)
-          .pipe(Effect.zipRight(webhooks.remove(path.id, expectedVersions(request))), Effect.mapError(Problems.of))
-      )
-      .handle("resume", ({ path }) => Effect.mapError(webhooks.resume(path.id), Problems.of))
-      .handle("endOldToken", ({ path }) => Effect.mapError(webhooks.endOldToken(path.id), Problems.of))
-      .handle("regenerate", ({ path, request, urlParams: { overlap_seconds = 0 } }) =>
-        webhooks.regenerate(path.id, { overlap: Duration.seconds(overlap_seconds) }).pipe(
-          Effect.map((created) => withToken(request, created)),
-          Effect.mapError(Problems.of)
-        )
-      )
-      .handleRaw("preview", ({ path, request }) =>
+      .handleRaw("preview", ({ params, request }) =>
         Body.readObject(request, maxBody).pipe(
           Effect.flatMap(decodePreview),
-          Effect.flatMap((sample) => webhooks.preview(path.id, sample)),
-          Effect.mapError(Problems.of)
+          Effect.flatMap((sample) => webhooks.preview(params.id, sample))
         )
       )
-      .handle("requests", ({ path, urlParams: { accepted, ignored } }) => {
+      .handle("requests", ({ params, query: { accepted, ignored } }) => {
         const kinds: Array<RequestKind> = ["refused"]
         if (ignored === "true" || accepted === "true") kinds.push("ignored")
         if (accepted === "true") kinds.push("accepted")
-        return requests.list(path.id, { kinds }).pipe(
-          Effect.map((listed) => ({ ...listed, next_cursor: null })),
-          Effect.mapError(Problems.of)
-        )
+        return requests.list(params.id, { kinds }).pipe(Effect.map((listed) => ({ ...listed, next_cursor: null })))
       })
-      .handle("request", ({ path }) => Effect.mapError(requests.show(path.id, path.request_id), Problems.of))
-      .handle("runs", ({ path, urlParams: { limit = pageSize.default, status, from, to, cursor } }) => {
+      .handle("request", ({ params }) => requests.show(params.id, params.request_id))
+      .handle("runs", ({ params, query: { limit = pageSize.default, status, from, to, cursor } }) => {
         const query = {
           limit,
           ...(status !== undefined && { statuses: [status] }),
@@ -158,10 +144,7 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           ...(to !== undefined && { to }),
           ...(cursor !== undefined && { cursor })
         }
-        return TeamScope.ofActor.pipe(
-          Effect.flatMap((limits) => webhooks.runs(path.id, { ...query, ...limits })),
-          Effect.mapError(Problems.of)
-        )
+        return TeamScope.ofActor.pipe(Effect.flatMap((limits) => webhooks.runs(params.id, { ...query, ...limits })))
       })
   })
 )

@@ -1,14 +1,13 @@
 /** Cross-origin requests of pages in a browser (CORS), such as the web UI of the MCP Inspector. */
-import { HttpMiddleware, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer } from "effect"
+import { HttpMiddleware, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { Forbidden } from "../../domain/Errors.ts"
 import { makeManagementOriginFor } from "../request/PublicUrl.ts"
-import * as RequestLog from "../request/RequestLog.ts"
 
 type Handler<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
 /** Origins whose pages may call `/mcp`. Default: none but the server's own. */
-export class AllowedOrigins extends Context.Reference<AllowedOrigins>()("webhook-trigger/McpAllowedOrigins", {
+export class AllowedOrigins extends Context.Reference("webhook-trigger/McpAllowedOrigins", {
   defaultValue: (): ReadonlyArray<string> => []
 }) {
   static readonly layer = (origins: ReadonlyArray<string>): Layer.Layer<never> => Layer.succeed(AllowedOrigins, origins)
@@ -20,10 +19,7 @@ const exposedHeaders = ["Mcp-Session-Id", "Mcp-Protocol-Version", "WWW-Authentic
 /** In seconds. Chromium caches a preflight response no longer. */
 const maxAge = 7_200
 
-/**
- * `RequestLog.observe` for a route that pages of allowed origins may call. Browsers send these requests without
- * cookies, so a page needs its own key or access token.
- */
+/** Browsers send these requests without cookies, so a page needs its own key or access token. */
 export const make = Effect.map(Effect.all([AllowedOrigins, makeManagementOriginFor]), ([origins, originFor]) => {
   const isOwn = (request: HttpServerRequest.HttpServerRequest, origin: string) =>
     URL.canParse(origin) &&
@@ -43,14 +39,11 @@ export const make = Effect.map(Effect.all([AllowedOrigins, makeManagementOriginF
       const { origin } = request.headers
       return origin === undefined || isAllowed(origin) || isOwn(request, origin) ? Effect.void : foreign
     },
-    observe: <E, R>(path: `/${string}`, handler: Handler<E, R>) => {
-      const observed = RequestLog.observe(path, handler)
-      const preflight = RequestLog.observe(path, allow(handler))
-      return Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, method }) => {
-        if (!isAllowed(headers.origin)) return observed
-        return method === "OPTIONS" ? preflight : allow(observed)
-      })
-    }
+    /** For a handler of a route that pages of allowed origins may call. */
+    allow: <E, R>(handler: Handler<E, R>): Handler<E, R | HttpServerRequest.HttpServerRequest> =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+        isAllowed(headers.origin) ? allow(handler) : handler
+      )
   }
 })
 

@@ -1,6 +1,6 @@
 /** Who calls: a key, or a person with an access token of the OpenID provider. */
-import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Option, Redacted } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { type Grant, ofStarter } from "../../domain/access/Grant.ts"
 import { personName } from "../../domain/access/PersonName.ts"
 import { mayDo } from "../../domain/access/Roles.ts"

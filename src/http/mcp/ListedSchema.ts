@@ -34,7 +34,7 @@ const schemasIn = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(val
 const textsIn = (value: unknown): ReadonlyArray<string> => schemasIn(value).filter(Predicate.isString)
 
 const membersOf = (value: unknown): ReadonlyArray<readonly [string, unknown]> =>
-  Predicate.isRecord(value) ? Object.entries(value) : []
+  Predicate.isObject(value) ? Object.entries(value) : []
 
 /** The part of a schema that a reference within it names. */
 const partAt = (root: JsonObject, reference: string): unknown => {
@@ -72,7 +72,7 @@ export const listedSchema = (root: JsonObject): JsonObject & { readonly type: "o
   let left = mostParts
 
   const resolved = (given: unknown, depth: number): JsonObject | undefined => {
-    if (!Predicate.isRecord(given) || depth > mostDepth || --left < 0) return undefined
+    if (!Predicate.isObject(given) || depth > mostDepth || --left < 0) return undefined
     if (typeof given.$ref !== "string") return given
     const { $ref, ...beside } = given
     const part = resolved(partAt(root, $ref), depth + 1)

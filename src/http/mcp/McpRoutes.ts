@@ -2,8 +2,8 @@
  * `/mcp`: the Model Context Protocol over HTTP. Webhooks are tools for AI assistants. Stateless, so any replica answers any
  * request.
  */
-import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Effect, Layer, Option, Runtime } from "effect"
+import { Effect, Layer, Option } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { eventStream } from "../../api/run/EventStream.ts"
 import { InvalidBody, NotAcceptable, Unavailable } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
@@ -12,6 +12,7 @@ import { Settings } from "../../engine/Settings.ts"
 import { isAmong } from "../events/EventRequest.ts"
 import { ServerFacts } from "../manage/ServerFacts.ts"
 import * as Body from "../request/Body.ts"
+import * as RequestLog from "../request/RequestLog.ts"
 import { originOf } from "../request/RequestOrigin.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
 import * as AllowedOrigins from "./AllowedOrigins.ts"
@@ -51,7 +52,7 @@ const make = Effect.gen(function* () {
   const { version } = yield* ServerFacts
   const proxies = yield* TrustedProxies
   const runs = yield* Runs.make
-  const runtime = yield* Effect.runtime<Effect.Effect.Context<ReturnType<typeof runs.start>>>()
+  const context = yield* Effect.context<Effect.Services<ReturnType<typeof runs.start>>>()
 
   return Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -65,7 +66,7 @@ const make = Effect.gen(function* () {
     if (body !== undefined && isBatch(body)) return yield* new InvalidBody({ detail: "Send one message at a time." })
     const origin = originOf(proxies, request)
     const exitOf: Protocol.Parts["exitOf"] = (effect, signal) =>
-      Runtime.runPromiseExit(runtime)(
+      Effect.runPromiseExitWith(context)(
         effect.pipe(
           Effect.tapDefect((cause) => Effect.logError("A request of an MCP client failed.", cause)),
           Effect.provideService(Origin, origin)
@@ -95,8 +96,8 @@ const make = Effect.gen(function* () {
   })
 })
 
-export const layer = HttpLayerRouter.addAll(
-  Effect.map(Effect.all([make, AllowedOrigins.make]), ([handler, { observe }]) => [
-    HttpLayerRouter.route("*", route, observe(route, handler))
+export const layer = HttpRouter.addAll(
+  Effect.map(Effect.all([make, AllowedOrigins.make]), ([handler, { allow }]) => [
+    HttpRouter.route("*", route, allow(handler))
   ])
-).pipe(Layer.merge(ProtectedResource.layer))
+).pipe(Layer.provide(RequestLog.layer), Layer.merge(ProtectedResource.layer))

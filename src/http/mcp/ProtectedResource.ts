@@ -2,11 +2,12 @@
  * `/mcp` as a protected resource of OAuth 2.0: which provider issues access tokens for it (RFC 9728). Only with a provider,
  * and an audience that no request can choose.
  */
-import { HttpLayerRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Option } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { NotFound } from "../../domain/Errors.ts"
 import { Oidc, type OidcSettings } from "../../engine/access/oidc/OidcSettings.ts"
 import { makeManagementOriginFor, managementUrl } from "../request/PublicUrl.ts"
+import * as RequestLog from "../request/RequestLog.ts"
 import * as Unmatched from "../request/Unmatched.ts"
 import * as AllowedOrigins from "./AllowedOrigins.ts"
 
@@ -32,7 +33,7 @@ export const make: Effect.Effect<Option.Option<ProtectedResource>> = Effect.gen(
   const ownUrl = Option.map(yield* managementUrl, (url) => `${url}${path}`)
   return Option.flatMap(yield* Oidc, (settings) =>
     Option.map(
-      Option.orElse(Option.fromNullable(settings.mcpAudience), () => ownUrl),
+      Option.orElse(Option.fromNullishOr(settings.mcpAudience), () => ownUrl),
       (audience) => ({
         ...{ settings, audience },
         urlFor: (request) => `${originFor(request)}${path}`,
@@ -48,7 +49,7 @@ const metadata = Effect.map(
     onNone: () => new NotFound(),
     onSome: ({ settings: { issuer, mcpScopes, scopes }, urlFor }) =>
       Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
-        HttpServerResponse.unsafeJson(
+        HttpServerResponse.jsonUnsafe(
           {
             resource: urlFor(request),
             authorization_servers: [issuer],
@@ -65,14 +66,14 @@ const metadata = Effect.map(
 
 const paths = [wellKnown, `${wellKnown}${path}`] as const
 
-export const layer = Layer.unwrapEffect(
-  Effect.map(AllowedOrigins.make, ({ isUsed, observe }) => {
+export const layer = Layer.unwrap(
+  Effect.map(AllowedOrigins.make, ({ allow, isUsed }) => {
     const methods = isUsed ? (["GET", "OPTIONS"] as const) : (["GET"] as const)
     const routes = Effect.map(metadata, (handler) =>
-      paths.flatMap((path) => methods.map((method) => HttpLayerRouter.route(method, path, observe(path, handler))))
+      paths.flatMap((path) => methods.map((method) => HttpRouter.route(method, path, allow(handler))))
     )
     return Layer.merge(
-      HttpLayerRouter.addAll(routes),
+      Layer.provide(HttpRouter.addAll(routes), RequestLog.layer),
       Unmatched.methodNotAllowed(new Map(paths.map((path) => [path, new Set<string>(methods)])))
     )
   })

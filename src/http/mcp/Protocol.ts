@@ -32,7 +32,9 @@ const replyIn = (sdk: Sdk, responses: Readonly<Record<string, unknown>> | undefi
 
 /** Refusals are results: the assistant reads them, and may call again in another way. */
 const refusalsAsResults = <A, E, R>(call: Effect.Effect<A, E, R>) =>
-  Effect.catchIf(call, Problems.isRefusal, (refusal) => Effect.succeed(RunResult.ofRefusal(refusal)))
+  Effect.catch(call, (error) =>
+    Problems.isRefusal(error) ? Effect.succeed(RunResult.ofRefusal(error)) : Effect.fail(error)
+  )
 
 export interface Parts {
   readonly sdk: Sdk
@@ -43,7 +45,7 @@ export interface Parts {
   readonly hearsProgress: boolean
   /** Runs an effect until the signal aborts it. */
   readonly exitOf: <A, E>(
-    effect: Effect.Effect<A, E, Effect.Effect.Context<ReturnType<Runs["start"]>>>,
+    effect: Effect.Effect<A, E, Effect.Services<ReturnType<Runs["start"]>>>,
     signal: AbortSignal
   ) => Promise<Exit.Exit<A, E>>
 }
@@ -143,7 +145,7 @@ export const make =
           : start(name, args, context)
       return run(refusalsAsResults(call), context) as Promise<CallToolResult>
     })
-    server.setRequestHandler("tasks/get", { params: Schema.standardSchemaV1(TaskId) }, ({ taskId }, context) =>
+    server.setRequestHandler("tasks/get", { params: Schema.toStandardSchemaV1(TaskId) }, ({ taskId }, context) =>
       run(
         Effect.map(task(taskId), ({ first, latest }) =>
           RunResult.ofTask(first, latest, capabilitiesOf(sdk, context).canAsk)
@@ -151,7 +153,7 @@ export const make =
         context
       )
     )
-    server.setRequestHandler("tasks/update", { params: Schema.standardSchemaV1(TaskId) }, ({ taskId }, context) =>
+    server.setRequestHandler("tasks/update", { params: Schema.toStandardSchemaV1(TaskId) }, ({ taskId }, context) =>
       run(
         Effect.flatMap(task(taskId), ({ latest }) => {
           const reply = replyIn(sdk, context.mcpReq.inputResponses)
@@ -162,7 +164,7 @@ export const make =
         context
       )
     )
-    server.setRequestHandler("tasks/cancel", { params: Schema.standardSchemaV1(TaskId) }, ({ taskId }, context) =>
+    server.setRequestHandler("tasks/cancel", { params: Schema.toStandardSchemaV1(TaskId) }, ({ taskId }, context) =>
       run(
         Effect.flatMap(task(taskId), ({ latest }) => Effect.as(runs.cancel(caller, latest.run_id), {})),
         context

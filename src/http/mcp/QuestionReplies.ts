@@ -1,6 +1,6 @@
 /** Replies by callers who may not send messages. They can answer each question of an agent once, within the webhook's limits. */
 import { randomBytes } from "node:crypto"
-import { type DateTime, Effect, Either } from "effect"
+import { type DateTime, Effect, Result } from "effect"
 import { includesWebhook } from "../../domain/access/Grant.ts"
 import { Forbidden } from "../../domain/Errors.ts"
 import type { Run } from "../../domain/run/Run.ts"
@@ -31,8 +31,8 @@ const answered = new Forbidden({ detail: "This question has been answered. Reply
 /** A repeat has the caller's own key, and another answer has not. */
 const hashOf = ({ idempotency_key: given, message }: Answer) =>
   given === undefined
-    ? Either.right(randomBytes(32))
-    : Either.map(
+    ? Result.succeed(randomBytes(32))
+    : Result.map(
         Idempotency.ofSender(idempotencyMeta, given, "reply", { message, key: given }),
         ({ idempotency }) => idempotency.request_hash
       )
@@ -44,7 +44,7 @@ export const make = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (caller: Caller, run: Run, answer: Answer) {
     if (!QuestionAnswers.isQuestion(run)) return yield* noQuestion
-    const request_hash = yield* hashOf(answer)
+    const request_hash = yield* Effect.fromResult(hashOf(answer))
     return yield* reply(trigger, run, { ...answer, request_hash, triggered_by: caller.id }, (webhook) =>
       isToolOf(caller, webhook)
     ).pipe(Effect.catchTag("IdempotencyKeyReused", () => answered))

@@ -40,7 +40,7 @@ export const ofEnded = (run: Run): CallToolResult => {
       return {
         ...textResult([conversation.response ?? "", ...linesOf(run)].join("\n")),
         // Tools have no `outputSchema`: clients would refuse questions, and runs that go on after the call.
-        ...(Predicate.isReadonlyRecord(answer) && {
+        ...(Predicate.isReadonlyObject(answer) && {
           structuredContent: Json.withPlainNumbers(answer) as Readonly<Record<string, unknown>>
         }),
         _meta

@@ -48,8 +48,10 @@ export const runTools: ReadonlyArray<Tool> = [
 const listLength = 20
 
 const OfRun = Schema.Struct({ run_id: Schema.String })
-const Reply = Schema.Struct({ run_id: Schema.String, message: Schema.String.pipe(Schema.minLength(1)) })
-const List = Schema.Struct({ limit: Schema.optional(Schema.Int.pipe(Schema.between(1, 100))) })
+const Reply = Schema.Struct({ run_id: Schema.String, message: Schema.String.pipe(Schema.check(Schema.isMinLength(1))) })
+const List = Schema.Struct({
+  limit: Schema.optional(Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: 100 }))))
+})
 
 const decodeOfRun = validate(OfRun)
 const decodeReply = validate(Reply)

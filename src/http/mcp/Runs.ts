@@ -1,5 +1,5 @@
 /** The runs that tools start, read, cancel and answer. */
-import { Context, Data, DateTime, Duration, Effect, Either, Option, Stream } from "effect"
+import { Context, Data, DateTime, Duration, Effect, Option, Result, Stream } from "effect"
 import type { Grant } from "../../domain/access/Grant.ts"
 import { mayDo } from "../../domain/access/Roles.ts"
 import { NotFound, type Unavailable } from "../../domain/Errors.ts"
@@ -52,13 +52,13 @@ export interface Extra {
 
 /** A call's idempotency key, which is of its caller. */
 const idempotencyOf = (caller: Caller, { idempotency_key: key }: Extra, content: unknown) =>
-  key === undefined ? Either.right({}) : Idempotency.ofSender(idempotencyMeta, key, caller.id, content)
+  key === undefined ? Result.succeed({}) : Idempotency.ofSender(idempotencyMeta, key, caller.id, content)
 
 /**
  * How long a call waits for a run. Clients give up after 60 seconds, and some after 30, unless they hear of progress, which
  * clients of the first kind ask for.
  */
-export class LongestWait extends Context.Reference<LongestWait>()("webhook-trigger/LongestWait", {
+export class LongestWait extends Context.Reference("webhook-trigger/LongestWait", {
   defaultValue: () => ({ withProgress: Duration.seconds(50), withoutProgress: Duration.seconds(25) })
 }) {}
 
@@ -95,10 +95,7 @@ export const make = Effect.gen(function* () {
     owners.isOwned({ run_id: id }, { ...caller.grant, triggered_by: caller.id })
 
   const read = (caller: Caller, id: RunId): Effect.Effect<Run, NotFound | Unavailable> =>
-    Effect.if(isOwn(caller, id), {
-      onTrue: () => history.run(id),
-      onFalse: () => new NotFound()
-    })
+    Effect.flatMap(isOwn(caller, id), (isOwn) => (isOwn ? history.run(id) : new NotFound()))
 
   /** A failed run's last attempt so far. */
   const lastAttempt = (caller: Caller, run: Run): Effect.Effect<Run, NotFound | Unavailable> =>
@@ -118,8 +115,8 @@ export const make = Effect.gen(function* () {
       // The list of tools may be a moment old.
       if (!isToolOf(caller, webhook)) return yield* new UnknownTool({ name })
       const variables = inputOf(webhook, args)
-      const idempotency = yield* Either.flatMap(Input.contentOf(webhook, variables), (content) =>
-        idempotencyOf(caller, extra, content)
+      const idempotency = yield* Effect.fromResult(
+        Result.flatMap(Input.contentOf(webhook, variables), (content) => idempotencyOf(caller, extra, content))
       )
       const { triggered_by: thread_owner } = caller.grant
       const request = {
@@ -144,11 +141,10 @@ export const make = Effect.gen(function* () {
         if (phaseOf(last) === "waits for approval") return last
         const id = last.run_id
         // Its webhook may be moved to another team meanwhile.
-        const isShown = Effect.if(caller.works, {
-          onTrue: () => Effect.orElseSucceed(isOwn(caller, id), () => false),
-          onFalse: () => Effect.succeed(false)
-        })
-        const end = yield* Effect.zipRight(
+        const isShown = Effect.flatMap(caller.works, (works) =>
+          works ? Effect.orElseSucceed(isOwn(caller, id), () => false) : Effect.succeed(false)
+        )
+        const end = yield* Effect.andThen(
           enter({ of: "key", id: caller.id }),
           watch.follow(id, { read: read(caller, id) })
         ).pipe(
@@ -160,7 +156,7 @@ export const make = Effect.gen(function* () {
                   if (line !== undefined) onProgress?.(line)
                 })
               ),
-              Stream.filterMap((update) => (update._tag === "Ended" ? Option.some(update.run) : Option.none())),
+              Stream.filterMap((update) => (update._tag === "Ended" ? Result.succeed(update.run) : Result.failVoid)),
               Stream.runHead
             )
           ),
@@ -182,7 +178,7 @@ export const make = Effect.gen(function* () {
           return idOf(yield* answer(caller, run, { message, received_at, idempotency_key: extra.idempotency_key }))
         }
         const { agent, key, team } = yield* threads.ofOperatorsReply(id, caller.by)
-        const idempotency = yield* idempotencyOf(caller, extra, { run_id: id, message })
+        const idempotency = yield* Effect.fromResult(idempotencyOf(caller, extra, { run_id: id, message }))
         const request = {
           ...{ received_at, wait: false, thread_key: key, triggered_by: caller.id },
           ...(agent && { agent }),
@@ -213,4 +209,4 @@ export const make = Effect.gen(function* () {
   }
 })
 
-export type Runs = Effect.Effect.Success<typeof make>
+export type Runs = Effect.Success<typeof make>

@@ -1,6 +1,6 @@
 /** A webhook as a tool of the Model Context Protocol. */
 import type { Tool } from "@modelcontextprotocol/server"
-import { Array, Either } from "effect"
+import { Array, Result } from "effect"
 import { pathOf } from "../../domain/prompt/Path.ts"
 import * as Template from "../../domain/prompt/Template.ts"
 import type { Variables } from "../../domain/run/Run.ts"
@@ -65,9 +65,9 @@ const loopsIn = (template: string): ReadonlySet<string> => {
 const requiredIn = ({ prompt_template, template_language }: Webhook): ReadonlySet<string> =>
   template_language === "liquid"
     ? new Set()
-    : Either.match(Template.parse(prompt_template), {
-        onLeft: () => new Set(),
-        onRight: ({ placeholders }) => new Set(placeholders.flatMap(({ name, optional }) => (optional ? [] : [name])))
+    : Result.match(Template.parse(prompt_template), {
+        onFailure: () => new Set(),
+        onSuccess: ({ placeholders }) => new Set(placeholders.flatMap(({ name, optional }) => (optional ? [] : [name])))
       })
 
 /** The webhook's own JSON Schema, or one made from the values that its template names. */

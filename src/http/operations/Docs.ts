@@ -3,12 +3,13 @@
  * need scripts, and this page must work without scripts and without other servers.
  */
 import { createHash } from "node:crypto"
-import { HttpServerResponse, type OpenApi } from "@effect/platform"
 import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { OpenApi } from "effect/http-api"
 import { titles } from "../../api/ProblemTitles.ts"
 import { ifApiDocs } from "../access/OperationsAccess.ts"
 import { Html, html, prose } from "./Html.ts"
-import { makeDocument } from "./OpenApi.ts"
+import { makeDocument, operationsIn } from "./OpenApi.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
 /** The part of a JSON Schema that the page shows. */
@@ -78,11 +79,6 @@ ${body === undefined ? "" : html`<h4>Body</h4>${typeOf(body)}`}
 </section>`
 }
 
-const operationsOf = ({ paths }: OpenApi.OpenAPISpec) =>
-  Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, it]) => ({ tag: it.tags[0], part: operation(method, path, it), it }))
-  )
-
 const style = `
 :root { color-scheme: light dark; --line: light-dark(#ddd, #444); --soft: light-dark(#f6f6f4, #242426) }
 body { font: 16px/1.6 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 2rem 1.2rem 6rem }
@@ -96,7 +92,11 @@ nav ul { columns: 16rem; padding-left: 1.2em } :target { outline: 2px solid; out
 `
 
 const pageOf = (document: OpenApi.OpenAPISpec): Html => {
-  const operations = operationsOf(document)
+  const operations = operationsIn(document).map(({ method, operation: it, path }) => ({
+    tag: it.tags[0],
+    part: operation(method, path, it),
+    it
+  }))
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${document.info.title}: HTTP API</title>

@@ -1,6 +1,6 @@
 /** For operators: is the server alive, and can it accept triggers? */
-import { HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Option } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { Bus } from "../../bus/Bus.ts"
 import { Shutdown } from "../../engine/Shutdown.ts"
 import { ClockOffset } from "../../engine/upkeep/DatabaseClock.ts"
@@ -17,7 +17,7 @@ const check = <E>(fault: Effect.Effect<Option.Option<string>, E>): Effect.Effect
   fault.pipe(
     Effect.map(Option.getOrElse(() => "ok")),
     Effect.timeout(pingTimeout),
-    Effect.catchAll(() => Effect.succeed("out of reach"))
+    Effect.catch(() => Effect.succeed("out of reach"))
   )
 
 const ping = <E>(ping: Effect.Effect<void, E>): Effect.Effect<string> => check(Effect.as(ping, Option.none()))
@@ -33,7 +33,7 @@ const detailOf = ({ bus, database, secret_key }: Parts): string =>
     ? secret_key
     : "The database or the bus is out of reach, or the database is read-only."
 
-const live = Effect.succeed(HttpServerResponse.unsafeJson({ status: "ok" }))
+const live = Effect.succeed(HttpServerResponse.jsonUnsafe({ status: "ok" }))
 
 const makeReady = Effect.gen(function* () {
   const database = yield* ChangeFeed
@@ -49,7 +49,7 @@ const makeReady = Effect.gen(function* () {
     const stopping = shutdown.hasBegun()
     if (!stopping && Object.values(parts).every((part) => part === "ok")) {
       const millis = clockOffset.millis()
-      return HttpServerResponse.unsafeJson({
+      return HttpServerResponse.jsonUnsafe({
         status: "ok",
         ...parts,
         ...(millis !== undefined && { clock_offset_seconds: millis / 1_000 })

@@ -1,6 +1,7 @@
 /** The contract for programs: OpenAPI 3.1, derived from the API's definition. */
-import { HttpServerResponse, OpenApi } from "@effect/platform"
 import { Effect, Option } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { OpenApi } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { ruleOf } from "../../api/access/Rules.ts"
 import { tokenScheme } from "../../api/run/Trigger.ts"
@@ -50,12 +51,31 @@ const withOpenObjects = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
   return spec
 }
 
+const methods = ["get", "post", "put", "patch", "delete"] as const
+
+export const operationsIn = ({ paths }: OpenApi.OpenAPISpec) =>
+  Object.entries(paths).flatMap(([path, item]) =>
+    methods.flatMap((method) => {
+      const operation = item[method]
+      return operation === undefined ? [] : [{ path, method, operation }]
+    })
+  )
+
 const withHeaders = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
-  for (const path of Object.values(spec.paths)) {
-    for (const operation of Object.values(path)) {
-      for (const [status, response] of Object.entries(operation.responses)) {
-        if (headers[status] !== undefined) Object.assign(response, { headers: headers[status] })
-      }
+  for (const { operation } of operationsIn(spec)) {
+    for (const [status, response] of Object.entries(operation.responses)) {
+      if (headers[status] !== undefined) Object.assign(response, { headers: headers[status] })
+    }
+  }
+  return spec
+}
+
+/** Effect describes only the parameters' schemas, and most tools show only a parameter's own description. */
+const withParameterDescriptions = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
+  for (const { operation } of operationsIn(spec)) {
+    for (const parameter of operation.parameters) {
+      const { description }: { readonly description?: string } = parameter.schema
+      if (description !== undefined) parameter.description = description
     }
   }
   return spec
@@ -63,7 +83,7 @@ const withHeaders = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
 
 /** Refused for its role are only requests that not every role allows. */
 const withRoles = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
-  for (const operation of Object.values(spec.paths).flatMap((path) => Object.values(path))) {
+  for (const { operation } of operationsIn(spec)) {
     const [group = "", endpoint = ""] = operation.operationId.split(".")
     const rule = ruleOf(group, endpoint)
     const refused = operation.responses[403]
@@ -78,7 +98,8 @@ const withRoles = (spec: OpenApi.OpenAPISpec): OpenApi.OpenAPISpec => {
 
 /** `server` is its address for callers. */
 export const makeDocument = (server = "/"): OpenApi.OpenAPISpec => {
-  const spec = withRoles(withHeaders(withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)))
+  const plain = withOpenObjects(withoutIds(OpenApi.fromApi(Api)) as OpenApi.OpenAPISpec)
+  const spec = withRoles(withHeaders(withParameterDescriptions(plain)))
   spec.components.securitySchemes[tokenScheme] = {
     type: "http",
     scheme: "bearer",
@@ -93,7 +114,7 @@ export const layer = ifApiDocs(
   ReadOnlyRoute.layer(
     "/openapi.json",
     Effect.flatMap(managementUrl, (url) =>
-      Effect.cached(Effect.sync(() => HttpServerResponse.unsafeJson(makeDocument(Option.getOrElse(url, () => "/")))))
+      Effect.cached(Effect.sync(() => HttpServerResponse.jsonUnsafe(makeDocument(Option.getOrElse(url, () => "/")))))
     )
   )
 )

@@ -1,13 +1,13 @@
 /** CPU time, memory and event loop of this process, under the names that Prometheus's client libraries use. */
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks"
-import { Effect } from "effect"
-import type { Family } from "./PrometheusText.ts"
+import { Metric } from "effect"
+import type { Value } from "./Prometheus.ts"
 
-const gauge = (name: string, help: string, value: number): Family => ({
-  name,
-  help,
-  type: "gauge",
-  samples: [[name, value]]
+const cpuSeconds = Metric.counter("process_cpu_seconds_total", { description: "User and system CPU time, in seconds." })
+const residentMemory = Metric.gauge("process_resident_memory_bytes", { description: "Memory in use, in bytes." })
+const heapUsed = Metric.gauge("nodejs_heap_size_used_bytes", { description: "Memory of JavaScript objects, in bytes." })
+const timerDelay = Metric.gauge("nodejs_eventloop_lag_p99_seconds", {
+  description: "The delay of timers in seconds, 99th percentile since the last reading."
 })
 
 /** In milliseconds. */
@@ -28,22 +28,13 @@ const readDelay = (): number => {
   return Math.max(0, seconds - resolution / 1000)
 }
 
-export const processStatistics: Effect.Effect<ReadonlyArray<Family>> = Effect.sync(() => {
+export const read = (): ReadonlyArray<Value> => {
   const cpu = process.cpuUsage()
   const memory = process.memoryUsage()
   return [
-    {
-      name: "process_cpu_seconds_total",
-      help: "User and system CPU time, in seconds.",
-      type: "counter",
-      samples: [["process_cpu_seconds_total", (cpu.user + cpu.system) / 1e6]]
-    },
-    gauge("process_resident_memory_bytes", "Memory in use, in bytes.", memory.rss),
-    gauge("nodejs_heap_size_used_bytes", "Memory of JavaScript objects, in bytes.", memory.heapUsed),
-    gauge(
-      "nodejs_eventloop_lag_p99_seconds",
-      "The delay of timers in seconds, 99th percentile since the last reading.",
-      readDelay()
-    )
+    [cpuSeconds, (cpu.user + cpu.system) / 1e6],
+    [residentMemory, memory.rss],
+    [heapUsed, memory.heapUsed],
+    [timerDelay, readDelay()]
   ]
-})
+}

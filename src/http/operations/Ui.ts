@@ -3,8 +3,8 @@ import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { brotliCompressSync, gzipSync } from "node:zlib"
-import { HttpLayerRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Option } from "effect"
+import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { pages } from "../../api/Pages.ts"
 import { isExactly } from "../request/ExactPath.ts"
 import { managementUrl, mountedAt } from "../request/PublicUrl.ts"
@@ -132,10 +132,12 @@ const mounted = Effect.map(managementUrl, mountedAt)
 
 /** Like the router's answer for an unknown path, which its types do not show: for other spellings of a path. */
 const unknown = (request: HttpServerRequest.HttpServerRequest) =>
-  Effect.fail(new HttpServerError.RouteNotFound({ request })) as Effect.Effect<never>
+  Effect.fail(
+    new HttpServerError.HttpServerError({ reason: new HttpServerError.RouteNotFound({ request }) })
+  ) as Effect.Effect<never>
 
 const addFiles = Effect.fn(function* (folder: string, path: string, mount: string) {
-  const router = yield* HttpLayerRouter.HttpRouter
+  const router = yield* HttpRouter.HttpRouter
   const add = (address: `/${string}`, variants: ReadonlyArray<Variant>, alias: string = address) =>
     router.add(
       "GET",
@@ -157,7 +159,7 @@ const addFiles = Effect.fn(function* (folder: string, path: string, mount: strin
   }
 })
 
-export const layer: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Layer.unwrapEffect(
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = Layer.unwrap(
   Effect.gen(function* () {
     const path = yield* UiPath
     if (Option.isNone(path)) return Layer.empty
@@ -165,14 +167,14 @@ export const layer: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Laye
     return folder === undefined
       ? Layer.effectDiscard(Effect.logDebug("The web UI was not built, and is not served."))
       : Layer.merge(
-          Layer.scopedDiscard(addFiles(folder, path.value, yield* mounted)),
+          Layer.effectDiscard(addFiles(folder, path.value, yield* mounted)),
           Unmatched.methodNotAllowed(Unmatched.onlyGet(pagesBelow(path.value)))
         )
   })
 )
 
 /** For a server of its own. For people, the UI shows that the page does not exist; programs get a problem. */
-export const notFound: Layer.Layer<never, never, HttpLayerRouter.HttpRouter> = Layer.unwrapEffect(
+export const notFound: Layer.Layer<never, never, HttpRouter.HttpRouter> = Layer.unwrap(
   Effect.map(Effect.all([UiPath, mounted]), ([path, mount]) => {
     const folder = findFolder()
     if (folder === undefined || Option.isNone(path)) return Unmatched.notFound()

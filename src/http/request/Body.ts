@@ -1,18 +1,18 @@
 /**
- * Reads a request's body from Node's stream. Effect's `request.text` has no limit, replaces invalid UTF-8 silently, and
- * costs a third of the requests per second (7,500 against 11,200).
+ * Reads a request's body from Node's stream, so that its bytes are counted as they come. Effect's `request.stream` costs
+ * 0.07 ms of CPU time more, a sixth of a run. `request.arrayBuffer` costs nothing more, but tells nobody of its bytes before
+ * it has all of them.
  */
 
 import { IncomingMessage } from "node:http"
 import { createGunzip } from "node:zlib"
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect, Either, Stream } from "effect"
+import { Effect, Result, Stream } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { BodyTooLarge, InvalidBody, Unavailable, type UnsupportedMediaType } from "../../domain/Errors.ts"
 import { ofCallers, withPlainNumbers } from "../../domain/Json.ts"
 import { mediaTypeFault } from "../../domain/request/IncomingRequest.ts"
 import { decode, type JsonObject, parseObject } from "../../domain/request/Payload.ts"
-import { askForBody } from "../serve/Connections.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -45,8 +45,8 @@ const noneLeft = new Unavailable({
   detail: "The server is receiving as many request bodies as it can; try again in a moment."
 })
 
-const readNodeStream = (request: Request, source: IncomingMessage, { listener, limit_bytes }: Limits) =>
-  Effect.async<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
+const readNodeStream = (source: IncomingMessage, { listener, limit_bytes }: Limits) =>
+  Effect.callback<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
     const chunks: Array<Buffer> = []
     let bytes = 0
     const onData = (chunk: Buffer) => {
@@ -68,25 +68,32 @@ const readNodeStream = (request: Request, source: IncomingMessage, { listener, l
       source.off("data", onData).off("end", onEnd).off("error", onEarlyEnd).off("close", onEarlyEnd)
       resume(Effect.fail(refusal))
     }
-    askForBody(source, NodeHttpServerRequest.toServerResponse(request))
     // After a complete body, the listeners stay: they only hear the end of the request, and removing them takes longer.
     source.on("data", onData).on("end", onEnd).on("error", onEarlyEnd).on("close", onEarlyEnd)
   })
 
-const readStream = (request: Request, limit_bytes: number) =>
-  request.stream.pipe(
-    Stream.mapError(() => incomplete),
-    Stream.runFoldEffect(new Uint8Array(), (before, chunk) =>
-      before.length + chunk.length > limit_bytes
-        ? new BodyTooLarge({ limit_bytes })
-        : Effect.succeed(Buffer.concat([before, chunk]))
+/** On other servers, and for a caller that waits for 100 (Continue), which Effect's stream sends. */
+const readStream = (request: Request, { limit_bytes, listener }: Limits) =>
+  Effect.suspend(() => {
+    const chunks: Array<Uint8Array> = []
+    let bytes = 0
+    return request.stream.pipe(
+      Stream.mapError(() => incomplete),
+      Stream.runForEach((chunk): Effect.Effect<void, BodyTooLarge | Unavailable> => {
+        bytes += chunk.length
+        chunks.push(chunk)
+        const isTaken = listener === undefined || listener.take(Buffer.from(chunk))
+        if (bytes > limit_bytes) return new BodyTooLarge({ limit_bytes })
+        return isTaken ? Effect.void : noneLeft
+      }),
+      Effect.map(() => Buffer.concat(chunks))
     )
-  )
+  })
 
 const notGzip = new InvalidBody({ detail: "The body is not gzip, as its `Content-Encoding` says." })
 
 const inflate = (body: Uint8Array, { limit_bytes, listener }: Limits) =>
-  Effect.async<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
+  Effect.callback<Uint8Array, BodyTooLarge | InvalidBody | Unavailable>((resume) => {
     const gunzip = createGunzip()
     const chunks: Array<Buffer> = []
     let bytes = 0
@@ -114,7 +121,13 @@ export const readBytes = (
   const { limit_bytes } = limits
   if (Number(request.headers["content-length"] ?? 0) > limit_bytes) return new BodyTooLarge({ limit_bytes })
   const source = nodeRequest(request)
-  const bytes = source === undefined ? readStream(request, limit_bytes) : readNodeStream(request, source, limits)
+  const isAwaitingContinue = request.headers.expect !== undefined
+  const bytes =
+    source === undefined
+      ? readStream(request, { limit_bytes })
+      : isAwaitingContinue
+        ? readStream(request, limits)
+        : readNodeStream(source, limits)
   return limits.isGzipped ? Effect.flatMap(bytes, (body) => inflate(body, limits)) : bytes
 }
 
@@ -127,14 +140,15 @@ export const readObject = (
   mediaTypeFault(request.headers, ["json"]) ??
   Effect.flatMap(readBytes(request, { limit_bytes, ...(listener && { listener }) }), (bytes) =>
     decode(bytes).pipe(
-      Either.flatMap(parseObject),
-      Either.flatMap(withNumbersOfCallers),
-      Either.mapLeft((detail) => new InvalidBody({ detail }))
+      Result.flatMap(parseObject),
+      Result.flatMap(withNumbersOfCallers),
+      Result.mapError((detail) => new InvalidBody({ detail })),
+      Effect.fromResult
     )
   )
 
-const withNumbersOfCallers = (object: JsonObject): Either.Either<JsonObject, string> =>
-  Either.try({
+const withNumbersOfCallers = (object: JsonObject): Result.Result<JsonObject, string> =>
+  Result.try({
     try: () => withPlainNumbers(object, ofCallers) as JsonObject,
     // V8 has no more room for its calls.
     catch: () => "The body is nested too deep."
@@ -161,7 +175,7 @@ export const lingeringClose = (
   const source = nodeRequest(request)
   const { body } = response
   if (source === undefined || source.complete || body._tag !== "Uint8Array") return response
-  const rest = Effect.async<void>((resume) => {
+  const rest = Effect.callback<void>((resume) => {
     let bytes = 0
     const onData = (chunk: Buffer) => {
       bytes += chunk.length
@@ -172,7 +186,7 @@ export const lingeringClose = (
     return Effect.sync(() => source.off("data", onData).off("end", done).off("error", done).off("close", done))
   })
   return HttpServerResponse.stream(
-    Stream.concat(Stream.make(body.body), Stream.execute(Effect.timeoutOption(rest, lingerTime))),
+    Stream.concat(Stream.make(body.body), Stream.fromEffectDrain(Effect.timeoutOption(rest, lingerTime))),
     {
       status: response.status,
       headers: response.headers,

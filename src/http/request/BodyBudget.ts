@@ -6,16 +6,16 @@ import { Settings } from "../../engine/Settings.ts"
  * the team of a leader's reply) may have as many as are still free: one alone gets half, two a third each, and a new one
  * always finds some. The service is the triggers' budget.
  */
-export class BodyBudget extends Context.Tag("webhook-trigger/BodyBudget")<
+export class BodyBudget extends Context.Service<
   BodyBudget,
   {
     /** False: none for this holder at the moment. */
     readonly take: (holder: string, bytes: number) => boolean
     readonly giveBack: (holder: string, bytes: number) => void
   }
->() {
+>()("webhook-trigger/BodyBudget") {
   /** A budget of so many bytes. */
-  static readonly make = (bytes: number): BodyBudget["Type"] => {
+  static readonly make = (bytes: number): BodyBudget["Service"] => {
     const held = new Map<string, number>()
     let free = bytes
     const add = (holder: string, bytes: number) => {

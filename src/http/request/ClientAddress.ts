@@ -1,6 +1,6 @@
 /** A request's address: for limits by address, the request log and audit events. */
 import { isIP, isIPv6, SocketAddress } from "node:net"
-import type { HttpServerRequest } from "@effect/platform"
+import type { HttpServerRequest } from "effect/http"
 import type { Networks } from "../../runtime/Networks.ts"
 import { peerAddress } from "./TrustedProxies.ts"
 

@@ -3,51 +3,34 @@
  * triggers, whose responses are small, nor for streams, which are read as they come.
  */
 
-import { promisify } from "node:util"
-import { gzip } from "node:zlib"
-import { HttpApp, HttpBody, HttpLayerRouter, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
+import { HttpEffect, HttpMiddleware, HttpPlatform, HttpRouter, HttpServerResponse } from "effect/http"
 import { withNumbers } from "../../api/ExactNumbers.ts"
 
-/** In bytes. A shorter response fits in one packet anyway. */
-const shortest = 1_024
+/** Not shorter ones than 1,024 bytes, which fit in one packet anyway. No format of exports or events is JSON. */
+const gzip = HttpMiddleware.compression({
+  algorithms: ["gzip"],
+  minSize: 1_024,
+  compressible: (type) => type.startsWith("application/json")
+})
 
-const gzipped = promisify(gzip)
-
-/** Whether an `Accept-Encoding` names gzip and does not exclude it (RFC 9110, 12.5.3). */
-const acceptsGzip = (header: string | undefined): boolean =>
-  header?.split(",").some((part) => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0+)?\s*$)[\d.]+\s*)?$/i.test(part)) ?? false
-
-const compressed = (
-  response: HttpServerResponse.HttpServerResponse,
-  accepted: string | undefined
-): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
-  const { headers } = response
+/** Its `ETag` is a version for `If-Match`, and would have to differ for each encoding: such a response stays as it is. */
+const prepared = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
   const body = withNumbers(response.body)
-  if (body._tag !== "Uint8Array" || body.body.length < shortest || headers["content-encoding"] !== undefined) {
-    return Effect.succeed(body === response.body ? response : HttpServerResponse.setBody(response, body))
-  }
-  const varying = HttpServerResponse.setHeader(
-    body === response.body ? response : HttpServerResponse.setBody(response, body),
-    "vary",
-    "accept-encoding"
-  )
-  // An `ETag` is a version for `If-Match`, and would have to differ for each encoding.
-  if (headers.etag !== undefined || !acceptsGzip(accepted)) return Effect.succeed(varying)
-  return Effect.map(
-    Effect.promise(() => gzipped(body.body)),
-    (bytes) =>
-      HttpServerResponse.setHeader(
-        HttpServerResponse.setBody(varying, HttpBody.uint8Array(bytes, body.contentType)),
-        "content-encoding",
-        "gzip"
-      )
-  )
+  const exact = body === response.body ? response : HttpServerResponse.setBody(response, body)
+  return exact.headers.etag === undefined ? exact : HttpServerResponse.setHeader(exact, "content-encoding", "identity")
 }
 
 /** For all routes of the layer that it is provided to. Compresses last, when a handler's `ETag` is in the response. */
-export const layer = HttpLayerRouter.middleware((handler) =>
-  Effect.tap(handler, () =>
-    HttpApp.appendPreResponseHandler(({ headers }, response) => compressed(response, headers["accept-encoding"]))
+export const layer = HttpRouter.middleware(
+  Effect.map(
+    HttpPlatform.HttpPlatform,
+    (platform) => (handler) =>
+      Effect.flatMap(handler, (response) =>
+        gzip(Effect.succeed(response)).pipe(
+          HttpEffect.withPreResponseHandler((_, response) => Effect.succeed(prepared(response))),
+          Effect.provideService(HttpPlatform.HttpPlatform, platform)
+        )
+      )
   )
 ).layer

@@ -1,7 +1,9 @@
 /** Converts any failure of a route to a response. */
-import { HttpApiError, HttpServerError, HttpServerResponse } from "@effect/platform"
 import { Cause, Effect } from "effect"
+import { HttpServerError, HttpServerResponse } from "effect/http"
+import { HttpApiError } from "effect/http-api"
 import { InvalidParameter, NotFound } from "../../domain/Errors.ts"
+import { faultsOf } from "../../domain/SchemaFaults.ts"
 import * as Problems from "./Problems.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -22,18 +24,21 @@ const internalError = Problems.toResponse(
 )
 
 export const isRouteNotFound = (error: unknown): boolean =>
-  HttpServerError.isServerError(error) && error._tag === "RouteNotFound"
+  HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
 /** Effect decodes no bodies here, and `QueryCheck` has checked the query: this is a header of the API's definition. */
-const invalidParameter = ({ issues: [issue] }: HttpApiError.HttpApiDecodeError): InvalidParameter =>
-  new InvalidParameter({ name: issue?.path.map(String).join(".") ?? "", detail: "is not valid" })
+const invalidParameter = ({ cause: { issue } }: HttpApiError.HttpApiSchemaError): InvalidParameter =>
+  new InvalidParameter({ name: faultsOf(issue)[0]?.path.map(String).join(".") ?? "", detail: "is not valid" })
+
+const isOfRequest = (error: unknown): error is HttpApiError.HttpApiSchemaError =>
+  HttpApiError.HttpApiSchemaError.is(error) && error.kind !== "Body" && error.kind !== "ResponseHeaders"
 
 /** The cause of a defect only goes to the log. */
 export const ofCause = (cause: Cause.Cause<unknown>): Effect.Effect<Response> => {
   const error = Cause.squash(cause)
-  if (HttpServerResponse.isServerResponse(error)) return Effect.succeed(error)
+  if (HttpServerResponse.isHttpServerResponse(error)) return Effect.succeed(error)
   if (Problems.isRefusal(error)) return Effect.succeed(ofRefusal(error))
-  if (error instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(ofRefusal(invalidParameter(error)))
+  if (isOfRequest(error)) return Effect.succeed(ofRefusal(invalidParameter(error)))
   if (isRouteNotFound(error)) return Effect.succeed(notFound)
   return Effect.as(Effect.logError("A request failed unexpectedly", cause), internalError)
 }

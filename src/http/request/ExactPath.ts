@@ -2,6 +2,8 @@
  * Paths are exact. Effect's router also ignores case, repeated and trailing slashes, decodes escapes and ends a path at
  * `;`. A proxy that protects or redacts by path would not recognize such a spelling.
  */
+import type { HttpServerRequest } from "effect/http"
+import { nodeRequest } from "./Body.ts"
 
 /** A path parameter. No escapes, since no ID or name needs one. */
 const parameter = "([^/?#;%]+)"
@@ -24,3 +26,7 @@ export const patternOf = (route: string): RegExp => {
 
 /** Whether the URL's path is spelled exactly like the route's. */
 export const isExactly = (route: string, url: string): boolean => patternOf(route).test(url)
+
+/** The URL as it is in the request: below a host's prefix, and the whole URL if a proxy has sent that. */
+export const targetOf = (request: HttpServerRequest.HttpServerRequest): string =>
+  nodeRequest(request)?.url ?? request.originalUrl

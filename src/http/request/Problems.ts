@@ -3,8 +3,8 @@
  * `/docs#<code>`, the page that explains it.
  */
 
-import { HttpServerResponse } from "@effect/platform"
 import { DateTime, Predicate } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { mediaType, type ProblemStatus, tags } from "../../api/Problem.ts"
 import { type ProblemCode as Code, titles } from "../../api/ProblemTitles.ts"
 import { eventStream } from "../../api/run/EventStream.ts"
@@ -404,7 +404,7 @@ export const toResponse = ({
   _tag,
   ...problem
 }: Problem & { readonly _tag?: string }): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.unsafeJson(problem, { status: problem.status, contentType: mediaType })
+  HttpServerResponse.jsonUnsafe(problem, { status: problem.status, contentType: mediaType })
 
 export const isRefusal = (error: unknown): error is Refusal =>
   Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && Object.hasOwn(table, error._tag)

@@ -1,5 +1,5 @@
-import type { HttpServerRequest } from "@effect/platform"
 import { Context, Effect, Layer, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { pages } from "../../api/Pages.ts"
 import { forwarded, TrustedProxies } from "./TrustedProxies.ts"
 import { reserved } from "./UiPath.ts"
@@ -8,7 +8,7 @@ import { reserved } from "./UiPath.ts"
  * The server's address for callers, without a slash at the end: `https://example.com/hooks`. None: the address of each
  * request.
  */
-export class PublicUrl extends Context.Reference<PublicUrl>()("webhook-trigger/PublicUrl", {
+export class PublicUrl extends Context.Reference("webhook-trigger/PublicUrl", {
   defaultValue: () => Option.none<string>()
 }) {
   static readonly layer = (url: Option.Option<string>): Layer.Layer<never> =>
@@ -34,7 +34,7 @@ export const makeOriginFor: Effect.Effect<(request: HttpServerRequest.HttpServer
  * The port of the triggers if the management has its own listener. `PublicUrl` is then the address of the triggers, and
  * the management has no such setting.
  */
-export class TriggerPort extends Context.Reference<TriggerPort>()("webhook-trigger/TriggerPort", {
+export class TriggerPort extends Context.Reference("webhook-trigger/TriggerPort", {
   defaultValue: () => Option.none<() => number>()
 }) {}
 

@@ -1,24 +1,27 @@
 /** Checks the query of a management request against its endpoint's parameters. */
-import { HttpApi, HttpRouter, HttpServerRequest } from "@effect/platform"
-import { type DateTime, Effect, Either, Option, Schema, SchemaAST } from "effect"
-import { Api } from "../../api/Api.ts"
+import { type DateTime, Effect, Option, Result, Schema, SchemaAST } from "effect"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import { HttpApi } from "effect/http-api"
+import { Management } from "../../api/Api.ts"
 import { type Fault, Invalid, InvalidParameter, maxFaults } from "../../domain/Errors.ts"
 import { faultsOf } from "../../domain/SchemaFaults.ts"
 import { search } from "./Parameters.ts"
 
 interface Endpoint {
   readonly names: ReadonlySet<string>
-  readonly decode: (query: Record<string, unknown>) => Either.Either<object, InvalidParameter>
+  readonly decode: (query: Record<string, unknown>) => Result.Result<object, InvalidParameter>
 }
 
-const none: Endpoint = { names: new Set(), decode: () => Either.right({}) }
+const none: Endpoint = { names: new Set(), decode: () => Result.succeed({}) }
 
-const endpointOf = (schema: Schema.Schema<object, unknown>): Endpoint => {
-  const decode = Schema.decodeUnknownEither(schema)
+const endpointOf = (schema: Schema.Codec<object, unknown>): Endpoint => {
+  const decode = Schema.decodeUnknownResult(schema)
+  const { ast } = schema
+  const parameters = SchemaAST.isObjects(ast) ? ast.propertySignatures : []
   return {
-    names: new Set(SchemaAST.getPropertySignatures(schema.ast).map(({ name }) => String(name))),
+    names: new Set(parameters.map(({ name }) => String(name))),
     decode: (query) =>
-      Either.mapLeft(decode(query), ({ issue }) => {
+      Result.mapError(decode(query), ({ issue }) => {
         const [fault] = faultsOf(issue)
         return new InvalidParameter({ name: String(fault?.path[0] ?? ""), detail: fault?.detail ?? "is not valid" })
       })
@@ -29,14 +32,10 @@ const keyOf = (method: string, path: string): string => `${method} ${path}`
 
 /** By method and path. Parameters of endpoints without a schema are those of none. */
 const endpoints = new Map<string, Endpoint>()
-HttpApi.reflect(Api, {
-  predicate: ({ group }) => group.identifier !== "trigger",
+HttpApi.reflect(Management, {
   onGroup: () => {},
-  onEndpoint: ({ endpoint: { method, path, urlParamsSchema } }) =>
-    endpoints.set(
-      keyOf(method, path),
-      Option.match(urlParamsSchema, { onNone: () => none, onSome: (schema) => endpointOf(schema as never) })
-    )
+  onEndpoint: ({ endpoint: { method, path, query } }) =>
+    endpoints.set(keyOf(method, path), query === undefined ? none : endpointOf(query as never))
 })
 
 /** The query's values by name; several values of one name as an array, which no parameter accepts. */
@@ -64,7 +63,7 @@ export const periodFault = (
   { from, to }: { readonly from?: DateTime.Utc | undefined; readonly to?: DateTime.Utc | undefined },
   pointer = "to"
 ): Fault | undefined =>
-  from !== undefined && to !== undefined && to.epochMillis <= from.epochMillis
+  from !== undefined && to !== undefined && to.epochMilliseconds <= from.epochMilliseconds
     ? { pointer, detail: "must be after `from`" }
     : undefined
 
@@ -83,7 +82,7 @@ export const check: Effect.Effect<
     const values = valuesOf(query)
     const unknown = unknownIn(values, endpoint)
     if (unknown.length > 0) return new Invalid({ faults: unknown })
-    return Effect.flatMap(endpoint.decode(values), (decoded) => {
+    return Effect.flatMap(Effect.fromResult(endpoint.decode(values)), (decoded) => {
       const fault = periodFault(decoded)
       return fault === undefined ? Effect.void : new Invalid({ faults: [fault] })
     })

@@ -1,5 +1,5 @@
 /** Facts about a request, found while it is answered: for its log line, its span, and audit events. */
-import type { HttpServerRequest } from "@effect/platform"
+import type { HttpServerRequest } from "effect/http"
 import type { ApiKeyId, LeaderKeyId, RunId, WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Requester } from "../../engine/access/Audit.ts"

@@ -1,4 +1,4 @@
-import type { HttpServerRequest } from "@effect/platform"
+import type { HttpServerRequest } from "effect/http"
 import type { OriginValues } from "../../engine/access/Audit.ts"
 import type { Networks } from "../../runtime/Networks.ts"
 import { clientAddress } from "./ClientAddress.ts"

@@ -2,14 +2,14 @@
  * The proxies whose `X-Forwarded-*` headers are believed. Anyone can send such headers, so those of other peers are
  * ignored.
  */
-import type { HttpServerRequest } from "@effect/platform"
 import { Context, Layer, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { type Networks, noNetworks, toNetworks } from "../../runtime/Networks.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
 /** None unless the operator names them. */
-export class TrustedProxies extends Context.Reference<TrustedProxies>()("webhook-trigger/TrustedProxies", {
+export class TrustedProxies extends Context.Reference("webhook-trigger/TrustedProxies", {
   defaultValue: (): Networks => noNetworks
 }) {
   /** Addresses and networks in CIDR notation, such as `["10.0.0.0/8", "::1"]`. Throws if one is neither. */

@@ -8,7 +8,7 @@ export const reserved = ["api", "leader", "mcp", "webhook", "health", "metrics",
  * The path of the web UI, without a slash at the end. Empty, the default: its pages are at the root. None: there is no
  * UI, so nobody can sign in at an OpenID provider.
  */
-export class UiPath extends Context.Reference<UiPath>()("webhook-trigger/UiPath", {
+export class UiPath extends Context.Reference("webhook-trigger/UiPath", {
   defaultValue: () => Option.some("")
 }) {
   /**

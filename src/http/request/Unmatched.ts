@@ -1,47 +1,42 @@
 /** Requests without a route: 405 for a known path with another method, else 404. */
 import { METHODS } from "node:http"
-import { HttpApi, HttpLayerRouter, type HttpMethod, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Layer } from "effect"
-import { Api } from "../../api/Api.ts"
+import { type HttpMethod, HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpApi } from "effect/http-api"
+import { Management } from "../../api/Api.ts"
 import { MethodNotAllowed } from "../../domain/Errors.ts"
 import { isRouteNotFound } from "./ErrorResponse.ts"
 import * as RequestLog from "./RequestLog.ts"
 
-type Method = Exclude<HttpMethod.HttpMethod, "HEAD">
-
 /** In the order in which `Allow` lists them. */
-const common = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as ReadonlyArray<Method>
+const common = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as ReadonlyArray<HttpMethod.HttpMethod>
 
-/** Other methods. The router's own `*` lacks some newer ones, such as QUERY. */
-const rare = METHODS.filter((method) => !(common as ReadonlyArray<string>).includes(method)) as ReadonlyArray<Method>
-
-const methods = [...common, ...rare]
-
-/** Routes every method to the handler. */
-export const anyMethod = <E, R>(
-  path: `/${string}`,
-  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
-): ReadonlyArray<HttpLayerRouter.Route<E, R>> => methods.map((method) => HttpLayerRouter.route(method, path, handler))
+/** Other methods. */
+const rare = METHODS.filter((method) => !common.some((one) => one === method)) as ReadonlyArray<HttpMethod.HttpMethod>
 
 type Paths = ReadonlyMap<`/${string}`, ReadonlySet<string>>
 
-const refusalsOf = (path: `/${string}`, allowed: ReadonlySet<string>, methods: ReadonlyArray<Method>) => {
+const refusalsOf = (path: `/${string}`, allowed: ReadonlySet<string>, methods: typeof common) => {
   const all = allowed.has("GET") ? new Set([...allowed, "HEAD"]) : allowed
   const allow = common.filter((method) => all.has(method)).join(", ")
-  const refuse = RequestLog.observe(path, new MethodNotAllowed({ allow }))
-  return methods.filter((method) => !all.has(method)).map((method) => HttpLayerRouter.route(method, path, refuse))
+  const refuse = Effect.fail(new MethodNotAllowed({ allow }))
+  return methods.filter((method) => !all.has(method)).map((method) => HttpRouter.route(method, path, refuse))
 }
+
+type Refuse = HttpRouter.Request.From<"Error", MethodNotAllowed>
 
 /**
  * Adds routes that refuse every other method on these paths; those for rare methods only when a request first uses one.
  * Two thousand routes for methods that are hardly ever used would take a third of the CPU time of a start.
  */
-class Refusals extends Context.Tag("webhook-trigger/Refusals")<Refusals, (paths: Paths) => Effect.Effect<void>>() {
+class Refusals extends Context.Service<Refusals, (paths: Paths) => Effect.Effect<void, never, Refuse>>()(
+  "webhook-trigger/Refusals"
+) {
   static readonly layer = Layer.effect(
     Refusals,
     Effect.gen(function* () {
-      const router = yield* HttpLayerRouter.HttpRouter
-      const additions: Array<(methods: ReadonlyArray<Method>) => Effect.Effect<void>> = []
+      const router = yield* HttpRouter.HttpRouter
+      const additions: Array<(methods: typeof common) => Effect.Effect<void>> = []
       const added = new Map<string, Effect.Effect<void>>()
       for (const method of rare) {
         const add = Effect.forEach(additions, (add) => add([method]), { discard: true })
@@ -50,14 +45,14 @@ class Refusals extends Context.Tag("webhook-trigger/Refusals")<Refusals, (paths:
       yield* router.addGlobalMiddleware((app) =>
         Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method }) => {
           const add = added.get(method)
-          return add === undefined ? app : Effect.zipRight(add, app)
+          return add === undefined ? app : Effect.andThen(add, app)
         })
       )
       return (paths: Paths) =>
-        Effect.contextWithEffect((context: Context.Context<never>) => {
-          // With the middleware that a host provides to these routes.
-          const add = (methods: ReadonlyArray<Method>) =>
-            Effect.provide(
+        Effect.contextWith((context: Context.Context<Refuse>) => {
+          // With the middleware of these routes.
+          const add = (methods: typeof common) =>
+            Effect.provideContext(
               router.addAll([...paths].flatMap(([path, allowed]) => refusalsOf(path, allowed, methods))),
               context
             )
@@ -72,8 +67,10 @@ class Refusals extends Context.Tag("webhook-trigger/Refusals")<Refusals, (paths:
  * Refuses every other method on these paths; where GET is allowed, so is HEAD. Without these routes, the router would
  * answer 404, because it only knows paths together with their methods.
  */
-export const methodNotAllowed = (paths: Paths): Layer.Layer<never, never, HttpLayerRouter.HttpRouter> =>
-  Layer.effectDiscard(Effect.flatMap(Refusals, (refuse) => refuse(paths))).pipe(Layer.provide(Refusals.layer))
+export const methodNotAllowed = (paths: Paths): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
+  Layer.effectDiscard(Effect.flatMap(Refusals, (refuse) => refuse(paths))).pipe(
+    Layer.provide([Refusals.layer, RequestLog.layer])
+  )
 
 /** Read-only paths. */
 export const onlyGet = (paths: ReadonlyArray<`/${string}`>): Paths => {
@@ -81,13 +78,13 @@ export const onlyGet = (paths: ReadonlyArray<`/${string}`>): Paths => {
   return new Map(paths.map((path) => [path, get]))
 }
 
-/** The API's paths except the triggers', which check the method themselves. */
+/** The triggers' check the method themselves. */
 export const apiPaths = (): Paths => {
   const paths = new Map<`/${string}`, Set<string>>()
-  HttpApi.reflect(Api, {
-    predicate: ({ group }) => group.identifier !== "trigger",
+  HttpApi.reflect(Management, {
     onGroup: () => {},
-    onEndpoint: ({ endpoint: { path, method } }) => paths.set(path, new Set([...(paths.get(path) ?? []), method]))
+    onEndpoint: ({ endpoint: { method, path } }) =>
+      paths.set(path as `/${string}`, new Set([...(paths.get(path as `/${string}`) ?? []), method]))
   })
   return paths
 }
@@ -112,7 +109,7 @@ const isNavigation = ({ method, url, headers }: Request) =>
 export const answerNotFound =
   (page?: NotFoundPage) =>
   <E, R>(app: Effect.Effect<Response, E, R>) =>
-    Effect.catchAll(app, (error) =>
+    Effect.catch(app, (error) =>
       isRouteNotFound(error)
         ? Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
             RequestLog.observeUnknownPath(
@@ -124,5 +121,5 @@ export const answerNotFound =
     )
 
 /** For a server of its own; a host answers unknown paths in its own way. */
-export const notFound = (page?: NotFoundPage): Layer.Layer<never, never, HttpLayerRouter.HttpRouter> =>
-  HttpLayerRouter.middleware(answerNotFound(page), { global: true })
+export const notFound = (page?: NotFoundPage): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
+  HttpRouter.middleware(answerNotFound(page), { global: true })

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Clock, Duration, Effect, Layer } from "effect"
 import { Shutdown } from "../../engine/Shutdown.ts"
+import { onRequest } from "./Connections.ts"
 
 /** How long the last callers' responses may take to be sent once `stopWaiting` has ended their wait. */
 const lastResponses = Duration.seconds(2)
@@ -17,12 +18,9 @@ export const markRepeated = (request: IncomingMessage): void => {
  * get their answers, for up to `grace`. Then the rest get 503 and `Retry-After`, and the sockets are closed. Build it
  * last, so that it closes first. It counts requests from this call on, so call it before they listen.
  */
-export const layer = (
-  servers: ReadonlyArray<Server>,
-  grace: Duration.DurationInput
-): Layer.Layer<never, never, Shutdown> => {
+export const layer = (servers: ReadonlyArray<Server>, grace: Duration.Input): Layer.Layer<never, never, Shutdown> => {
   const requests = trackRequests(servers)
-  return Layer.scopedDiscard(
+  return Layer.effectDiscard(
     Effect.gen(function* () {
       const shutdown = yield* Shutdown
       yield* Effect.addFinalizer(() =>
@@ -31,12 +29,12 @@ export const layer = (
           requests.endKeepAlive()
           const waiting = requests.waiting()
           if (waiting > 0) {
-            const limit = Duration.format(Duration.decode(grace))
+            const limit = Duration.format(Duration.fromInputUnsafe(grace))
             yield* Effect.logInfo(
               `Stopping: up to ${limit} for ${waiting} ${waiting === 1 ? "request" : "requests"} to be answered. A second signal ends the server at once`
             )
           }
-          yield* until(() => requests.waiting() === 0, Duration.decode(grace))
+          yield* until(() => requests.waiting() === 0, Duration.fromInputUnsafe(grace))
           yield* shutdown.stopWaiting
           yield* until(() => requests.open() === 0, lastResponses)
           // The remaining connections are idle, an event stream, or have a caller that does not read. No request may
@@ -55,7 +53,7 @@ const trackRequests = (servers: ReadonlyArray<Server>) => {
   const open = new Map<ServerResponse, IncomingMessage>()
   let isClosing = false
   for (const server of servers) {
-    server.on("request", (request, response) => {
+    onRequest(server, (request, response) => {
       if (isClosing) response.setHeader("connection", "close")
       open.set(response, request)
       response.once("close", () => open.delete(response))

@@ -1,7 +1,10 @@
 /** The connections of a Node server under the limits of its process. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import { Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Networks } from "../../runtime/Networks.ts"
+import { nodeRequest } from "../request/Body.ts"
 import { networkOf, plain } from "../request/ClientAddress.ts"
 import * as Problems from "../request/Problems.ts"
 import type { Connection, ConnectionLimits } from "./ConnectionLimits.ts"
@@ -38,22 +41,26 @@ export const showedCredentials = ({ socket }: IncomingMessage): void => {
   if (caller.response !== undefined) announceKeepAlive(caller.response, keepAliveTimeout)
 }
 
-const noRoom = JSON.stringify(
-  Problems.problem(503, {
-    code: "unavailable",
-    detail: "The server has too many connections. Try again in a moment."
-  })
+const noRoom = HttpServerResponse.setHeader(
+  Problems.toResponse(
+    Problems.problem(503, {
+      code: "unavailable",
+      detail: "The server has too many connections. Try again in a moment."
+    })
+  ),
+  "retry-after",
+  "1"
 )
 
-/** Answers a request whose connection exceeds the limit, unless it is a health check. */
-export const refuse = ({ socket, url = "" }: IncomingMessage, response: ServerResponse): boolean => {
-  const caller = callers.get(socket)
-  if (caller === undefined || caller.connection !== undefined) return false
-  response.setHeader("connection", "close")
-  if (url.startsWith("/health/")) return false
-  response.writeHead(503, { "content-type": "application/problem+json", "retry-after": "1" }).end(noRoom)
-  return true
-}
+/** Answers requests whose connection exceeds the limit, except health checks. */
+export const refuse = <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    const source = nodeRequest(request)
+    const caller = source && callers.get(source.socket)
+    if (caller === undefined || caller.connection !== undefined) return app
+    const answer = request.url.startsWith("/health/") ? app : Effect.succeed(noRoom)
+    return Effect.map(answer, HttpServerResponse.setHeader("connection", "close"))
+  })
 
 /**
  * Listeners for a server's connections and requests. `answersAll`: the routes are served behind `refuse`. Otherwise a

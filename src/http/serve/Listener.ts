@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http"
-import { HttpServer } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Data, Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
 
 export interface ListenFault {
   readonly host: string
@@ -35,13 +35,13 @@ const requestTimeout = 300_000
 const connectionsCheckingInterval = 1_000
 
 export interface Listener {
-  readonly layer: Layer.Layer<Layer.Layer.Success<ReturnType<typeof NodeHttpServer.layer>>, CannotListen>
+  readonly layer: Layer.Layer<HttpServer.HttpServer, CannotListen>
   readonly server: Server
 }
 
 /** The port that the server listens on, even if it was asked for any free one. */
-export const port = HttpServer.addressWith((address) =>
-  address._tag === "TcpAddress" ? Effect.succeed(address.port) : Effect.dieMessage("It listens on no port")
+export const port = HttpServer.HttpServer.use(({ address }) =>
+  address._tag === "UnixPathAddress" ? Effect.die(new Error("It listens on no port")) : Effect.succeed(address.port)
 )
 
 /**
@@ -58,8 +58,10 @@ export const make = ({ host, port }: { readonly host?: string; readonly port: nu
   })
   return {
     server,
-    layer: NodeHttpServer.layer(() => server, { ...(host !== undefined && { host }), port, backlog }).pipe(
-      Layer.mapError(
+    layer: Layer.effect(
+      HttpServer.HttpServer,
+      Effect.mapError(
+        NodeHttpServer.make(() => server, { ...(host !== undefined && { host }), port, backlog }),
         ({ cause }) =>
           new CannotListen({
             host: host ?? "any address",

@@ -1,16 +1,19 @@
 import type { Server } from "node:http"
 import type { AddressInfo } from "node:net"
-import { HttpLayerRouter, HttpMiddleware, HttpServer } from "@effect/platform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { type Duration, Effect, Layer, Option } from "effect"
 import { constTrue } from "effect/Function"
+import {
+  HttpEffect,
+  HttpMiddleware,
+  HttpRouter,
+  HttpServer,
+  type HttpServerRequest,
+  HttpServerResponse
+} from "effect/http"
 import * as ManagementAccess from "../access/ManagementAccess.ts"
-import { RunEvents } from "../events/RunEvents.ts"
-import { BodyBudget } from "../request/BodyBudget.ts"
 import { mountedAt, PublicUrl, TriggerPort, withoutMount } from "../request/PublicUrl.ts"
 import { strictTransportSecurity } from "../request/SecurityHeaders.ts"
-import { CallerCheck } from "../trigger/CallerCheck.ts"
-import * as TriggerRoutes from "../trigger/TriggerRoutes.ts"
 import { ConnectionLimits } from "./ConnectionLimits.ts"
 import * as Connections from "./Connections.ts"
 import * as Drain from "./Drain.ts"
@@ -18,65 +21,71 @@ import * as LimitedConnections from "./LimitedConnections.ts"
 import * as Listener from "./Listener.ts"
 import * as Routes from "./Routes.ts"
 
-const routes = Layer.merge(Routes.layer, Routes.notFound)
-
-export interface LayerOptions {
-  readonly limits?: ConnectionLimits
-  /** A second server, for the management. It answers all routes; the first one answers only triggers and health checks. */
-  readonly management?: Option.Option<Server>
+/** A Node server, and the layer with which it listens. */
+export interface Listening<E> {
+  readonly server: Server
+  readonly layer: Layer.Layer<HttpServer.HttpServer, E>
 }
 
-/** Makes a Node server answer all routes until the scope closes. Triggers bypass Effect's server. */
-export const layer = (
-  server: Server,
-  { limits = new ConnectionLimits(), management = Option.none() }: LayerOptions = {}
+export interface LayerOptions<E> {
+  readonly limits?: ConnectionLimits
+  /** A second server, for the management. It answers all routes; the first one answers only triggers and health checks. */
+  readonly management?: Option.Option<Listening<E>>
+}
+
+/** Where the service is mounted: removed before the routes see the URL. */
+const mountAt = (server: Server, mount: string) =>
+  Connections.onRequestWithin(server, (request) => {
+    request.url = withoutMount(mount, request.url ?? "/")
+  })
+
+/** With `Strict-Transport-Security` on every response. */
+const securingTransport = <E, R>(
+  header: Option.Option<string>,
+  app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest>
 ) =>
-  Layer.scopedDiscard(
-    Effect.gen(function* () {
-      const all = yield* HttpLayerRouter.toHttpEffect(routes)
-      const allowed = yield* ManagementAccess.restricted(all)
-      const triggered = yield* TriggerRoutes.makeDirectHandler
-      const publicUrl = yield* PublicUrl
-      const mount = mountedAt(publicUrl)
-      const transportSecurity = Option.getOrUndefined(strictTransportSecurity(publicUrl))
-
-      const answer = (server: Server, app: typeof all, mount = "", transportSecurity?: string) =>
-        Effect.gen(function* () {
-          const routed = yield* NodeHttpServer.makeHandler(app)
-          const handle: typeof routed = (request, response) => {
-            request.url = withoutMount(mount, request.url ?? "/")
-            if (LimitedConnections.refuse(request, response)) return
-            if (transportSecurity !== undefined) response.setHeader("strict-transport-security", transportSecurity)
-            if (!triggered(request, response)) routed(request, response)
-          }
-          yield* Effect.acquireRelease(
-            Effect.sync(() => server.on("request", handle)),
-            () => Effect.sync(() => server.off("request", handle))
-          )
-        })
-
-      if (Option.isNone(management)) return yield* answer(server, allowed, mount, transportSecurity)
-      yield* answer(server, ManagementAccess.withoutManagement(all), mount, transportSecurity)
-      yield* answer(management.value, allowed)
-    })
-  ).pipe(
-    Layer.provide(
-      Layer.mergeAll(
-        BodyBudget.layer,
-        CallerCheck.layer,
-        RunEvents.layer,
-        Connections.layer(server, { limits, answersAll: true }),
-        ...Option.toArray(Option.map(management, (server) => Connections.layer(server, { limits, answersAll: true }))),
-        Layer.succeed(
-          TriggerPort,
-          Option.as(management, () => (server.address() as AddressInfo).port)
-        ),
-        NodeHttpServer.layerContext
+  Option.match(header, {
+    onNone: () => app,
+    onSome: (value) =>
+      HttpEffect.withPreResponseHandler(app, (_, response) =>
+        Effect.succeed(HttpServerResponse.setHeader(response, "strict-transport-security", value))
       )
-    ),
-    // Effect's request logger and tracer, which record URLs and headers, are off for all routes: `RequestLog` does both.
-    Layer.locally(HttpMiddleware.loggerDisabled, true),
-    Layer.locally(HttpMiddleware.currentTracerDisabledWhen, constTrue)
+  })
+
+/** Makes Node servers listen once all routes exist, and answer them until the scope closes. */
+export const layer = <E, E2 = never>(
+  main: Listening<E>,
+  { limits = new ConnectionLimits(), management = Option.none() }: LayerOptions<E2> = {}
+) =>
+  Effect.gen(function* () {
+    const routes = yield* HttpRouter.toHttpEffect(Layer.merge(Routes.layer, Routes.notFound))
+    const allowed = yield* ManagementAccess.restricted(routes)
+    const publicUrl = yield* PublicUrl
+    yield* mountAt(main.server, mountedAt(publicUrl))
+    const serve = <E>({ layer, server }: Listening<E>, app: typeof routes) =>
+      HttpServer.serve(LimitedConnections.refuse(app)).pipe(
+        Layer.provide(Connections.layer(server, { limits, answersAll: true })),
+        Layer.provideMerge(layer)
+      )
+    const serveMain = (app: typeof routes) => serve(main, securingTransport(strictTransportSecurity(publicUrl), app))
+    return Option.match(management, {
+      onNone: () => serveMain(allowed),
+      onSome: (management) =>
+        serveMain(ManagementAccess.withoutManagement(routes)).pipe(
+          Layer.provide(Layer.effectDiscard(Layer.build(serve(management, allowed))))
+        )
+    })
+  }).pipe(
+    Layer.unwrap,
+    Layer.provide([
+      Layer.succeed(
+        TriggerPort,
+        Option.as(management, () => (main.server.address() as AddressInfo).port)
+      ),
+      // Effect's tracer, which records URLs and headers, is off for all routes, as is its logger: `RequestLog` does both.
+      Layer.succeed(HttpMiddleware.TracerDisabledWhen, constTrue),
+      NodeHttpServer.layerHttpServices
+    ])
   )
 
 export interface ServeOptions {
@@ -84,22 +93,22 @@ export interface ServeOptions {
   /** The address to listen on; absent: all of this machine's addresses. */
   readonly host?: string
   /** How long a stop waits for waiting callers. Default: 30 seconds. */
-  readonly grace?: Duration.DurationInput
+  readonly grace?: Duration.Input
 }
 
 /**
  * Serves a host's routes and ours in the right order: it listens once all of them exist. When its scope closes, it
- * stops like `Drain`, while everything that the routes need still works. Replaces `HttpLayerRouter.serve`, with
+ * stops like `Drain`, while everything that the routes need still works. Replaces `HttpRouter.serve`, with
  * Effect's request logger as there.
  */
 export const serve = <A, E, R>(hostRoutes: Layer.Layer<A, E, R>, { grace = "30 seconds", ...address }: ServeOptions) =>
   Effect.gen(function* () {
-    const app = yield* HttpLayerRouter.toHttpEffect(hostRoutes)
+    const app = yield* HttpRouter.toHttpEffect(hostRoutes)
     const { layer: listening, server } = Listener.make(address)
-    // They exist in the event loop turn in which it begins to listen, before the first request is read.
-    const answers = HttpServer.withLogAddress(HttpServer.serve(app, HttpMiddleware.logger))
     return Drain.layer([server], grace).pipe(
-      Layer.provide([answers, Connections.layer(server, { limits: new ConnectionLimits() })]),
+      // The routes exist in the event loop turn in which it begins to listen, before the first request is read.
+      Layer.provide(HttpServer.withLogAddress(HttpServer.serve(app, HttpMiddleware.logger))),
+      Layer.provide(Connections.layer(server, { limits: new ConnectionLimits() })),
       Layer.provideMerge(listening)
     )
-  }).pipe(Layer.unwrapScoped, Layer.provide(NodeHttpServer.layerContext))
+  }).pipe(Layer.unwrap, Layer.provide(NodeHttpServer.layerHttpServices))

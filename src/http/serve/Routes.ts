@@ -1,17 +1,11 @@
 /**
- * All routes, as layers for the `HttpLayerRouter` of any server: this package's own, or that of a host that embeds the
+ * All routes, as layers for the `HttpRouter` of any server: this package's own, or that of a host that embeds the
  * engine.
  */
-import {
-  type Etag,
-  type FileSystem,
-  type HttpApiGroup,
-  HttpLayerRouter,
-  type HttpPlatform,
-  type Path
-} from "@effect/platform"
-import { Layer } from "effect"
-import { Api } from "../../api/Api.ts"
+import { type FileSystem, Layer, type Path } from "effect"
+import { type Etag, type HttpPlatform, HttpRouter } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Management } from "../../api/Api.ts"
 import type { Replay } from "../../engine/accept/Replay.ts"
 import type { Trigger } from "../../engine/accept/Trigger.ts"
 import type { AdminKey } from "../../engine/access/AdminKey.ts"
@@ -31,7 +25,7 @@ import type { Threads } from "../../engine/manage/Threads.ts"
 import type { Webhooks } from "../../engine/manage/Webhooks.ts"
 import type { RunWatch } from "../../engine/progress/RunWatch.ts"
 import type { Settings } from "../../engine/Settings.ts"
-import type { AuditStore } from "../../repo/access/AuditStore.ts"
+import { AuditStore } from "../../repo/access/AuditStore.ts"
 import type { OwnerStore } from "../../repo/access/OwnerStore.ts"
 import type { SessionStore } from "../../repo/access/SessionStore.ts"
 import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
@@ -76,16 +70,8 @@ export const trigger = Layer.merge(
   Redaction.layer
 )
 
-/** Registers nothing: the group's routes are `TriggerRoutes`, written by hand. */
-const triggerGroup = Layer.empty as Layer.Layer<HttpApiGroup.ApiGroup<"webhook-trigger", "trigger">>
-
 /** Services of every server of `@effect/platform`. */
-type Server =
-  | Etag.Generator
-  | FileSystem.FileSystem
-  | HttpLayerRouter.HttpRouter
-  | HttpPlatform.HttpPlatform
-  | Path.Path
+type Server = Etag.Generator | FileSystem.FileSystem | HttpRouter.HttpRouter | HttpPlatform.HttpPlatform | Path.Path
 
 type Engine =
   | AdminKey
@@ -119,9 +105,8 @@ type Engine =
  * webhooks as tools for AI assistants, for the same keys. `/leader/…`: a team's prompts, for anyone with a key of its
  * leader.
  */
-export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerRouter.addHttpApi(Api).pipe(
+export const management: Layer.Layer<never, never, Engine | Server> = HttpApiBuilder.layer(Management).pipe(
   Layer.provide([
-    triggerGroup,
     TeamsHandlers.layer,
     LeadingHandlers.layer,
     WebhooksHandlers.layer,
@@ -134,6 +119,8 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpLayerR
     OverviewHandlers.layer
   ]),
   Layer.provide([Auth.layer, LeaderKeyCheck.layer]),
+  // Handlers record audit events.
+  HttpRouter.provideRequest(Layer.effect(AuditStore, AuditStore)),
   Layer.provide(Compression.layer),
   Layer.provide(RequestLog.layer),
   Layer.merge(McpRoutes.layer),

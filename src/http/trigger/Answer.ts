@@ -1,15 +1,14 @@
-import type { HttpApiEndpoint, HttpApiGroup, HttpServerResponse } from "@effect/platform"
 import type { Effect } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import type { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { Trigger } from "../../api/run/Trigger.ts"
 import type * as Problems from "../request/Problems.ts"
 
-type ErrorOf<Name extends string> =
-  | HttpApiGroup.HttpApiGroup.Error<typeof Trigger>
-  | HttpApiEndpoint.HttpApiEndpoint.ErrorWithName<HttpApiGroup.HttpApiGroup.Endpoints<typeof Trigger>, Name>
+type Errors<Name extends string> = HttpApiEndpoint.ErrorsWithIdentifier<HttpApiGroup.Endpoints<typeof Trigger>, Name>
 
 /** An endpoint may fail only with what the API's definition declares for it. */
 export type Answer<Name extends string, R = never> = Effect.Effect<
   HttpServerResponse.HttpServerResponse,
-  Problems.RefusalWith<ErrorOf<Name>["status"]>,
+  Problems.RefusalWith<Errors<Name>["status"]>,
   R
 >

@@ -1,7 +1,7 @@
 /** Checks the caller of a webhook beyond its token: address, signature or secret. Answers handshakes and commands. */
 import { createHash } from "node:crypto"
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Context, Duration, Effect, Layer, Option } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Ignored } from "../../api/run/RunAnswers.ts"
 import { triggerPath } from "../../api/run/TriggerUrl.ts"
 import { NotVerified, Unavailable, type VerificationCause } from "../../domain/Errors.ts"
@@ -79,9 +79,9 @@ export const idempotencyOf = ({
 /** A handshake gets its challenge back, if it has one. */
 export const handshakeAnswer = ({ echo, headers = {}, json }: Handshake): HttpServerResponse.HttpServerResponse =>
   json !== undefined
-    ? HttpServerResponse.unsafeJson(json)
+    ? HttpServerResponse.jsonUnsafe(json)
     : echo === undefined
-      ? HttpServerResponse.unsafeJson({ status: "ignored" } satisfies typeof Ignored.Type)
+      ? HttpServerResponse.jsonUnsafe({ status: "ignored" } satisfies typeof Ignored.Type)
       : // Its text comes from the request.
         HttpServerResponse.text(echo, { headers: { ...securityHeaders, ...headers } })
 
@@ -91,7 +91,7 @@ export const replyTo = ({ verification }: WebhookRow, { body }: Reply): HttpServ
   if (body === undefined) return HttpServerResponse.text(text)
   if (body === "") return HttpServerResponse.text("")
   const members = Object.entries(body).map(([name, value]) => [name, value === "{reply_text}" ? text : value])
-  return HttpServerResponse.unsafeJson(Object.fromEntries(members))
+  return HttpServerResponse.jsonUnsafe(Object.fromEntries(members))
 }
 
 const make = Effect.gen(function* () {
@@ -105,14 +105,14 @@ const make = Effect.gen(function* () {
     return { headers, body, method, url: calledAs, certificate }
   }
 
-  const check: CallerCheck["Type"]["check"] = (request, webhook, now, body, certificate) => {
+  const check: CallerCheck["Service"]["check"] = (request, webhook, now, body, certificate) => {
     if (!isAllowed(proxies, webhook, request)) return new NotVerified({ why: "address" })
     const verdict = verification.verify(webhook, signedRequest(request, body, certificate), now)
     if (verdict._tag !== "Refused") return verdict
     return verdict.cause === "unreadable" ? unreadable : new NotVerified({ why: verdict.cause })
   }
 
-  const urlCheck: CallerCheck["Type"]["urlCheck"] = (request, webhook, body) => {
+  const urlCheck: CallerCheck["Service"]["urlCheck"] = (request, webhook, body) => {
     const answer = verification.urlCheck(webhook, signedRequest(request, body))
     if (answer === undefined) return undefined
     if (!isAllowed(proxies, webhook, request)) return new NotVerified({ why: "address" })
@@ -122,7 +122,7 @@ const make = Effect.gen(function* () {
   return { check, urlCheck }
 })
 
-export class CallerCheck extends Context.Tag("webhook-trigger/CallerCheck")<
+export class CallerCheck extends Context.Service<
   CallerCheck,
   {
     /** Checks the caller at this time. Without the body, only what does not depend on it. */
@@ -136,7 +136,7 @@ export class CallerCheck extends Context.Tag("webhook-trigger/CallerCheck")<
     /** The answer to a test of the URL, which is not signed; `undefined`: it is none. */
     readonly urlCheck: (request: Request, webhook: WebhookRow, body?: Uint8Array) => Handshake | NotVerified | undefined
   }
->() {
+>()("webhook-trigger/CallerCheck") {
   static readonly layer: Layer.Layer<CallerCheck> = Layer.effect(CallerCheck, make)
 }
 

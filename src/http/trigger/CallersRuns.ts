@@ -1,6 +1,6 @@
 /** The caller's own view of a run, at `Location`: showing, following and cancelling it. */
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { DateTime, Effect, Redacted, Schema, type Scope } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CallersRun } from "../../api/run/RunAnswers.ts"
 import { MethodNotAllowed, NotVerified } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
@@ -60,7 +60,7 @@ export const make = Effect.gen(function* () {
     const webhook = yield* trigger.authenticate(Redacted.make(inPath ?? bearerOf(request) ?? ""))
     RequestFacts.add(request, { webhook_id: webhook.id })
     const now = yield* DateTime.now
-    const checked = callers.check(request, webhook, now.epochMillis, noBody)
+    const checked = callers.check(request, webhook, now.epochMilliseconds, noBody)
     if (CallerCheck.isRefusal(checked)) {
       // A signature of Amazon SNS is in the body, which these requests do not have.
       const refusal = checked._tag === "NeedsCertificate" ? new NotVerified({ why: "missing" }) : checked
@@ -77,7 +77,7 @@ export const make = Effect.gen(function* () {
     }
     const webhook = yield* authenticate(request, inPath)
     const id = yield* runIdOf(run_id)
-    const wait = yield* Parameters.wait(request)
+    const wait = yield* Effect.fromResult(Parameters.wait(request))
     const run = yield* trigger.run(webhook, id, { wait })
     RequestFacts.add(request, { run_id: run.run_id })
     return answerWith(run)

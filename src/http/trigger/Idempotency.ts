@@ -1,8 +1,8 @@
 /** `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a repeat of the request returns the first run. */
 
 import { createHash } from "node:crypto"
-import type { HttpServerRequest } from "@effect/platform"
-import { Either } from "effect"
+import { Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { InvalidParameter, type InvalidVariables } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
 import type { Variables } from "../../domain/run/Run.ts"
@@ -51,22 +51,22 @@ const keyOf = (sender: string, key: string): string => `${sender}\n${key}`
 
 /** A key that is not in a header, with a hash of its request's content. */
 export const ofSender = (name: string, key: unknown, sender: string, content: unknown) =>
-  isKey(key) ? Either.right(withHash(keyOf(sender, key), content)) : Either.left(wrongKey(name))
+  isKey(key) ? Result.succeed(withHash(keyOf(sender, key), content)) : Result.fail(wrongKey(name))
 
 /** The request's key, if any, with a hash of its input, whose nesting is bounded. Each `sender` has its own keys. */
 export const readWith = <E>(
   request: HttpServerRequest.HttpServerRequest,
-  content: () => Either.Either<Variables, E>,
+  content: () => Result.Result<Variables, E>,
   sender?: string
-): Either.Either<Idempotency, InvalidParameter | E> => {
+): Result.Result<Idempotency, InvalidParameter | E> => {
   const text = request.headers[header]
-  if (text === undefined) return Either.right({})
+  if (text === undefined) return Result.succeed({})
   const count = nodeRequest(request)?.headersDistinct[header]?.length ?? 1
   const key = count === 1 ? parse(text) : undefined
   if (key === undefined) {
-    return Either.left(wrongKey("Idempotency-Key", ", given once"))
+    return Result.fail(wrongKey("Idempotency-Key", ", given once"))
   }
-  return Either.map(content(), (content) => withHash(sender === undefined ? key : keyOf(sender, key), content))
+  return Result.map(content(), (content) => withHash(sender === undefined ? key : keyOf(sender, key), content))
 }
 
 const hashesOf = (files: ReadonlyArray<StoredFile>) =>
@@ -91,11 +91,11 @@ export const read = (
     readonly files?: ReadonlyArray<StoredFile>
     readonly sender?: string | undefined
   } = {}
-): Either.Either<Idempotency, InvalidParameter | InvalidVariables> =>
+): Result.Result<Idempotency, InvalidParameter | InvalidVariables> =>
   readWith(
     request,
     () =>
-      Either.map(Input.contentOf(webhook, input), (content) =>
+      Result.map(Input.contentOf(webhook, input), (content) =>
         callback_url === undefined && files.length === 0
           ? content
           : { content, ...(callback_url !== undefined && { callback_url }), ...hashesOf(files) }

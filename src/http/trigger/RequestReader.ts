@@ -1,7 +1,8 @@
 /** Reads a trigger's request for its webhook: first the caller, then the body, then the webhook's input. */
-import type { HttpServerRequest } from "@effect/platform"
+
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { type DateTime, Effect, Either } from "effect"
+import { type DateTime, Effect, Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { depthHeader } from "../../domain/delivery/DestinationKind.ts"
 import {
   type BodyTooLarge,
@@ -93,11 +94,11 @@ type Answered = Pick<ReadRequest, "wait" | "follows" | "events">
 const howAnswered = (
   request: Request,
   { reply }: CallerCheck.Verified
-): Either.Either<Answered, InvalidParameter | NotAcceptable> =>
+): Result.Result<Answered, InvalidParameter | NotAcceptable> =>
   reply !== undefined || !EventRequest.isAsked(request)
-    ? Either.map(Parameters.wait(request), (wait) => ({ wait }))
-    : Either.flatMap(EventRequest.formatOf(request), (events) =>
-        Either.map(Parameters.wait(request, true), (wait) => ({ wait, events, follows: true }))
+    ? Result.map(Parameters.wait(request), (wait) => ({ wait }))
+    : Result.flatMap(EventRequest.formatOf(request), (events) =>
+        Result.map(Parameters.wait(request, true), (wait) => ({ wait, events, follows: true }))
       )
 
 /** The received part of a body. */
@@ -164,24 +165,27 @@ export const make = Effect.gen(function* () {
     let current = webhook
     let isVerified = false
     let last: ReadRequest | undefined
-    let received: Either.Either<Uint8Array, BodyRefused> | undefined
+    let received: Result.Result<Uint8Array, BodyRefused> | undefined
 
     const limit_bytes = longestBody(request.headers, maxBody)
 
     const receive = (): Effect.Effect<Uint8Array, BodyRefused> =>
-      received ??
-      Effect.flatMap(
-        Effect.either(
-          Body.readBytes(request, { limit_bytes, listener: partial, isGzipped: isGzipped(request.headers) })
-        ),
-        (result) =>
-          (received = Either.mapLeft(result, (refusal) =>
-            refusal._tag === "BodyTooLarge" && limit_bytes > maxBody ? filesTooLarge(maxBody) : refusal
-          ))
-      )
+      received !== undefined
+        ? Effect.fromResult(received)
+        : Effect.flatMap(
+            Effect.result(
+              Body.readBytes(request, { limit_bytes, listener: partial, isGzipped: isGzipped(request.headers) })
+            ),
+            (result) => {
+              received = Result.mapError(result, (refusal) =>
+                refusal._tag === "BodyTooLarge" && limit_bytes > maxBody ? filesTooLarge(maxBody) : refusal
+              )
+              return Effect.fromResult(received)
+            }
+          )
 
     const check = (webhook: WebhookRow, body?: Uint8Array, certificate?: Certificate) =>
-      callers.check(request, webhook, received_at.epochMillis, body, certificate)
+      callers.check(request, webhook, received_at.epochMilliseconds, body, certificate)
 
     const incomingOf = (body: Uint8Array): IncomingRequest => ({
       token,
@@ -195,20 +199,20 @@ export const make = Effect.gen(function* () {
       webhook: OpenedWebhook,
       incoming: IncomingRequest,
       caller: CallerCheck.Verified
-    ): Either.Either<ReadRequest, ReadRefused> =>
-      Either.flatMap(Either.all([filesOf(incoming, maxBody), Input.read(webhook, incoming)]), ([files, variables]) =>
-        Either.flatMap(howAnswered(request, caller), (how) => {
+    ): Result.Result<ReadRequest, ReadRefused> =>
+      Result.flatMap(Result.all([filesOf(incoming, maxBody), Input.read(webhook, incoming)]), ([files, variables]) =>
+        Result.flatMap(howAnswered(request, caller), (how) => {
           const callback = Parameters.callbackUrl(request)
-          if (Either.isLeft(callback)) return Either.left(callback.left)
-          const callback_url = callback.right
+          if (Result.isFailure(callback)) return Result.fail(callback.failure)
+          const callback_url = callback.success
           const delivery = CallerCheck.idempotencyOf(caller)
           const keyed =
             delivery === undefined
               ? Idempotency.read(request, webhook, variables, { callback_url, files })
-              : Either.right(delivery)
+              : Result.succeed(delivery)
           const sentKey = request.headers["idempotency-key"]
           const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id
-          return Either.map(keyed, ({ idempotency }) => ({
+          return Result.map(keyed, ({ idempotency }) => ({
             ...{ webhook, incoming, variables, received_at, ignoresKey, isVerified: true, ...how },
             ...(idempotency && { idempotency: { ...idempotency, key: withoutToken(idempotency.key, token) } }),
             ...(files.length > 0 && { files }),
@@ -238,8 +242,8 @@ export const make = Effect.gen(function* () {
       onVerified(webhook)
       const isLarge = body.length > largeBody
       const begun = isLarge ? threadTime() : 0
-      const read = Either.map(inputOf(webhook, incomingOf(body), caller), (read) => (last = read))
-      return isLarge ? Effect.zipRight(trigger.wasLarge(webhook, threadTime() - begun), read) : read
+      const read = Effect.fromResult(Result.map(inputOf(webhook, incomingOf(body), caller), (read) => (last = read)))
+      return isLarge ? Effect.andThen(trigger.wasLarge(webhook, threadTime() - begun), read) : read
     }
 
     /** A request with several faults is refused for the first: the order is part of the contract. */
@@ -271,7 +275,7 @@ export const make = Effect.gen(function* () {
       last: () => last,
       known: () => {
         if (!isVerified) return undefined
-        const body = received && Either.isRight(received) ? received.right : partial.head
+        const body = received && Result.isSuccess(received) ? received.success : partial.head
         return body && incomingOf(body)
       },
       size: () => Math.max(Number(request.headers["content-length"]) || 0, partial.bytes)

@@ -1,6 +1,6 @@
 /** Records requests for the people who manage a webhook. */
-import type { HttpServerRequest } from "@effect/platform"
-import { DateTime, Effect, Either } from "effect"
+import { DateTime, Effect, Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import type { NotFound } from "../../domain/Errors.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { Offered } from "../../engine/accept/Offers.ts"
@@ -87,11 +87,11 @@ export const make = Effect.gen(function* () {
   const shared = (request: Request, read: ReadRequest): ((offered: Offered) => void) => {
     const answered = answeredOf(request, read)
     return ({ again_until, result, webhook }) => {
-      if (Either.isRight(result)) {
-        acceptedBy(webhook, answered, result.right, runIdOf(result.right) === undefined ? 200 : 202)
+      if (Result.isSuccess(result)) {
+        acceptedBy(webhook, answered, result.success, runIdOf(result.success) === undefined ? 200 : 202)
         return
       }
-      const { code, detail, status } = Problems.bodyOf(result.left)
+      const { code, detail, status } = Problems.bodyOf(result.failure)
       const { variables: _, ...request } = answered
       const again = again_until && ` The webhook is offered it again until ${DateTime.formatIso(again_until)}.`
       requests.recordRefused(webhook, { ...request, status, code, detail: `${detail}${again ?? ""}` })

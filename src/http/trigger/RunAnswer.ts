@@ -1,6 +1,6 @@
 /** The response to a request that starts a run: a trigger, a run from the web UI or a message to a team. */
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Either } from "effect"
+import { Result } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { MessageAccepted, MessageAnswered } from "../../api/run/Messages.ts"
 import type {
   Accepted,
@@ -134,15 +134,15 @@ export const ofOthers = (
   for (const of of offered) {
     const { result, webhook } = of
     if (result === undefined) pending.push(webhook.id)
-    else if (Either.isLeft(result)) {
-      const { code } = Problems.bodyOf(result.left)
+    else if (Result.isFailure(result)) {
+      const { code } = Problems.bodyOf(result.failure)
       refused.push({ webhook_id: webhook.id, code, ...(of.again_until && { retried: true }) })
     } else {
-      const run_id = runIdOf(result.right)
+      const run_id = runIdOf(result.success)
       if (run_id !== undefined) runs.push({ webhook_id: webhook.id, run_id })
-      else if (result.right._tag === "Ignored" && result.right.cancelled) {
+      else if (result.success._tag === "Ignored" && result.success.cancelled) {
         isCancelled = true
-        cancelled.push(...result.right.cancelled)
+        cancelled.push(...result.success.cancelled)
       }
     }
   }

@@ -1,7 +1,8 @@
 /** `POST /webhook/trigger/:token`: starts a run and, with `wait`, answers with its end or with its events. */
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { DateTime, Effect, Redacted, type Scope } from "effect"
+import { Clock, DateTime, Effect, Redacted, type Scope } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
 import { MethodNotAllowed, type NotFound, type NotVerified, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -63,7 +64,7 @@ const isOfWebhook = (refusal: {
 /** Starts a run. The token is in the path, or else in the header. */
 export const make = Effect.gen(function* () {
   const trigger = yield* Trigger
-  const clock = yield* Effect.clock
+  const clock = yield* Clock.Clock
   const mount = mountedAt(yield* PublicUrl)
   const readerFor = yield* RequestReader.make
   const record = yield* RequestRecord.make
@@ -139,10 +140,10 @@ export const make = Effect.gen(function* () {
       onFailure: (refusal) => {
         if (refusal._tag === "Handshake") {
           const answer = Effect.sync(() => CallerCheck.handshakeAnswer(refusal))
-          return refusal.confirm === undefined ? answer : Effect.zipRight(sns.confirm(refusal.confirm), answer)
+          return refusal.confirm === undefined ? answer : Effect.andThen(sns.confirm(refusal.confirm), answer)
         }
         record.refused(request, webhook, received_at, refusal, reader)
-        const refused = Effect.zipRight(CallerCheck.report(webhook, refusal), Effect.fail(refusal))
+        const refused = Effect.andThen(CallerCheck.report(webhook, refusal), Effect.fail(refusal))
         const read = reader.last()
         if (read?.webhook.shared_by === undefined || !isOfWebhook(refusal)) return refused
         return Effect.map(share.others(read), (others) =>
@@ -170,7 +171,7 @@ export const make = Effect.gen(function* () {
         RequestFacts.add(request, { webhook_id: webhook.id })
         if (answer._tag === "Handshake") return Effect.succeed(CallerCheck.handshakeAnswer(answer))
         record.refused(request, webhook, received_at, answer, { known: () => undefined, size: () => 0 })
-        return Effect.zipRight(CallerCheck.report(webhook, answer), answer)
+        return Effect.andThen(CallerCheck.report(webhook, answer), answer)
       }
     })
   }
@@ -182,7 +183,7 @@ export const make = Effect.gen(function* () {
   ): Effect.Effect<Response, E | MethodNotAllowed | NotFound | NotVerified | Unavailable, R> =>
     Effect.suspend((): Effect.Effect<Response, E | MethodNotAllowed | NotFound | NotVerified | Unavailable, R> => {
       const token = inPath ?? bearerOf(request)
-      const received_at = DateTime.unsafeMake(clock.unsafeCurrentTimeMillis())
+      const received_at = DateTime.makeUnsafe(clock.currentTimeMillisUnsafe())
       if (request.method !== "POST") return otherMethod({ request, inPath, token, received_at })
       return Effect.matchEffect(trigger.authenticate(Redacted.make(token ?? ""), { recent: true }), {
         onSuccess: (webhook) => use(webhook, { request, inPath, token, received_at }),
@@ -201,7 +202,7 @@ export const make = Effect.gen(function* () {
   /** The same for a caller that asks for the run's events. */
   const stream = (request: Request, inPath: string | undefined): Answer<"trigger", Scope.Scope> =>
     authenticated(request, inPath, (webhook, source) =>
-      Effect.zipRight(
+      Effect.andThen(
         events.enter({ of: "webhook", id: webhook.id }),
         start(webhook, source, (started) => {
           const { read, submitted } = started

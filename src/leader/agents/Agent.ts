@@ -1,5 +1,5 @@
 /** What the service knows of agents: how one answers a prompt, and how a preset makes one of the operator's options. */
-import type { Effect, Either } from "effect"
+import type { Effect, Result } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
 import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import type { Progress } from "../../domain/run/Progress.ts"
@@ -41,5 +41,5 @@ export interface Preset {
   /** What to do if it does not answer. */
   readonly help: string
   /** The agent with the operator's options, or what is wrong with them. */
-  readonly agent: (options: ReadonlyArray<string>) => Either.Either<Agent, string>
+  readonly agent: (options: ReadonlyArray<string>) => Result.Result<Agent, string>
 }

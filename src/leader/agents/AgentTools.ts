@@ -4,7 +4,7 @@ import { createServer, type Socket } from "node:net"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import type { Server } from "@modelcontextprotocol/server"
-import { Cause, Deferred, Effect, Either, Exit, Fiber, FiberId, Option, type Scope } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Option, Result, type Scope } from "effect"
 import { maxAnswer } from "../../bus/Bodies.ts"
 import { type AgentReport, readReport } from "../../domain/run/AgentReport.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
@@ -94,7 +94,7 @@ const result = (text: string, isError = false) => ({ content: [{ type: "text" as
 /** What the agent does with the tools, and the question that it has asked. */
 const uses = ({ progress, prompt, report }: Pick<Task, "progress" | "prompt" | "report">) => {
   const mayAsk = prompt.agent?.may_ask !== false
-  const asked = Deferred.unsafeMake<void>(FiberId.none)
+  const asked = Deferred.makeUnsafe<void>()
   const questions: Array<string> = []
   let asks: ReadonlyArray<string> = []
   let links: ReadonlyArray<unknown> = []
@@ -125,7 +125,7 @@ const uses = ({ progress, prompt, report }: Pick<Task, "progress" | "prompt" | "
     questions.push(question)
     // Suggestions for one of several questions would not say which.
     asks = questions.length > 1 ? [] : (readReport({ asks: suggestions })?.asks ?? [])
-    Deferred.unsafeDone(asked, Effect.void)
+    Deferred.doneUnsafe(asked, Effect.void)
   }
   const call = (name: string, args: unknown) => {
     const [question, text] = [textAt(args, "question")?.trim(), textAt(args, "text")?.trim()]
@@ -229,23 +229,23 @@ export const withTools = <E>(
   work: (tools?: Tools) => Effect.Effect<LeaderAnswer, LeaderError | E>
 ): Effect.Effect<LeaderAnswer, LeaderError | E> =>
   Effect.gen(function* () {
-    const served = yield* Effect.either(serve(task))
-    if (Either.isLeft(served)) {
-      yield* Effect.logWarning(`the agent works without the leader's tools: ${served.left}`)
+    const served = yield* Effect.result(serve(task))
+    if (Result.isFailure(served)) {
+      yield* Effect.logWarning(`the agent works without the leader's tools: ${served.failure}`)
       return yield* work()
     }
-    const { asked, question, tools } = served.right
-    const working = yield* Effect.fork(work(tools))
+    const { asked, question, tools } = served.success
+    const working = yield* Effect.forkChild(work(tools))
     // It may be silent meanwhile.
-    const pause = Effect.zipRight(
+    const pause = Effect.andThen(
       Effect.sync(() => task.heard?.()),
       Effect.sleep(grace.interval)
     )
-    const overdue = Effect.zipRight(asked, Effect.repeatN(pause, grace.times - 1))
-    yield* Effect.forkScoped(Effect.zipRight(overdue, Fiber.interrupt(working)))
+    const overdue = Effect.andThen(asked, Effect.repeat(pause, { times: grace.times - 1 }))
+    yield* Effect.forkScoped(Effect.andThen(overdue, Fiber.interrupt(working)))
     // An agent that is interrupted may still report what it used, so it is waited for.
     const exit = yield* Effect.onInterrupt(Fiber.await(working), () => Fiber.interrupt(working))
-    const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.failureOption(exit.cause)) : exit.value
+    const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : exit.value
     const report = typeof error === "object" && error !== null && "report" in error ? error.report : undefined
     return question(report) ?? (yield* exit)
   }).pipe(Effect.scoped)

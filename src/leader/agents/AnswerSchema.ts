@@ -18,7 +18,7 @@ const partsOf = ({ $defs = {}, additionalProperties, anyOf = [], items, properti
 ]
 
 const every = (schema: unknown, test: (schema: JsonObject) => boolean): boolean =>
-  Predicate.isReadonlyRecord(schema) && test(schema) && partsOf(schema).every((part) => every(part, test))
+  Predicate.isReadonlyObject(schema) && test(schema) && partsOf(schema).every((part) => every(part, test))
 
 /** An object, without alternatives at the top, that uses nothing unusual. */
 export const isPlain = (schema: JsonObject): boolean =>
@@ -29,7 +29,7 @@ export const isPlain = (schema: JsonObject): boolean =>
 
 /** The object names all its properties, requires each of them and no others. */
 const isClosed = ({ additionalProperties, properties, required }: JsonObject): boolean => {
-  if (additionalProperties !== false || !Predicate.isReadonlyRecord(properties)) return false
+  if (additionalProperties !== false || !Predicate.isReadonlyObject(properties)) return false
   const [names, needed] = [Object.keys(properties), new Set(Array.isArray(required) ? required : [])]
   return needed.size === names.length && names.every((name) => needed.has(name))
 }
@@ -73,7 +73,7 @@ const isStrictPart = (part: JsonObject, definitions: ReadonlyArray<string>): boo
   return (
     types[0] !== undefined &&
     (!types.includes("object") ? part.properties === undefined : isClosed(part)) &&
-    (!types.includes("array") ? items === undefined : Predicate.isReadonlyRecord(items)) &&
+    (!types.includes("array") ? items === undefined : Predicate.isReadonlyObject(items)) &&
     (values === undefined || (areOf(types, values) && isShortEnum(values))) &&
     (value === undefined || areOf(types, [value])) &&
     (pattern === undefined || isCommonPattern(pattern))
@@ -86,7 +86,7 @@ const strictLimits = { depth: 10, properties: 5_000, characters: 120_000, enumVa
 const isWithinLimits = (schema: JsonObject): boolean => {
   const total = { properties: 0, characters: 0, enumValues: 0 }
   const count = (part: unknown, depth: number): boolean => {
-    if (!Predicate.isReadonlyRecord(part)) return false
+    if (!Predicate.isReadonlyObject(part)) return false
     const { $defs = {}, const: value, enum: values = [], properties = {} } = part
     const names = Object.keys(properties as object)
     const texts = [...names, ...Object.keys($defs as object), ...(values as ReadonlyArray<unknown>), value ?? ""]

@@ -1,5 +1,5 @@
 /** What webhooks may choose of a program that leads a team. Its operator says so, before the program's own options. */
-import { type Effect, Either } from "effect"
+import { type Effect, Result } from "effect"
 import parseArgv from "string-argv"
 import { type AgentRequest, type RefusablePart, refusableParts, settingOf } from "../../domain/run/AgentRequest.ts"
 import { LeaderError } from "../Leader.ts"
@@ -17,7 +17,7 @@ const any = "any"
 /** Reads `--models NAME,… ` and `--permissions NAME='OPTION …'`, which may be repeated; or says what is wrong. */
 export const readBounds = (
   words: ReadonlyArray<string>
-): Either.Either<{ readonly bounds: Bounds; readonly options: ReadonlyArray<string> }, string> => {
+): Result.Result<{ readonly bounds: Bounds; readonly options: ReadonlyArray<string> }, string> => {
   const models: Array<string> = []
   const permissions = new Map<string, ReadonlyArray<string>>()
   let next = 0
@@ -27,22 +27,22 @@ export const readBounds = (
     const value = given ?? words[++next] ?? ""
     if (name === "models") {
       const names = value.split(",").filter((model) => model !== "")
-      if (names.length === 0) return Either.left(`--models needs names, such as haiku,opus, or "${any}"`)
+      if (names.length === 0) return Result.fail(`--models needs names, such as haiku,opus, or "${any}"`)
       models.push(...names)
     } else {
       const [, profile, options = ""] = /^([a-z0-9][a-z0-9-]{0,62})=(.*)$/s.exec(value) ?? []
       if (profile === undefined) {
-        return Either.left(`--permissions needs a name and options, such as read-only='…'; not "${value}"`)
+        return Result.fail(`--permissions needs a name and options, such as read-only='…'; not "${value}"`)
       }
       permissions.set(profile, parseArgv(options))
     }
   }
   const late = words.slice(next).find((word) => /^--(models|permissions|stall-timeout|workspace[\w-]*)(=|$)/.test(word))
   if (late !== undefined)
-    return Either.left(
+    return Result.fail(
       `${late.split("=", 1)[0]} is in the wrong place: --workspace and --stall-timeout come first, then --models and --permissions, then the agent's own options`
     )
-  return Either.right({ bounds: { models, permissions }, options: words.slice(next) })
+  return Result.succeed({ bounds: { models, permissions }, options: words.slice(next) })
 }
 
 const listed = (names: Iterable<string>): string => [...names].join(", ")
@@ -100,7 +100,7 @@ export const optionsFor = (
   options: ReadonlyArray<string>,
   bounds: Bounds,
   its: RequestOptions
-): Either.Either<ReadonlyArray<string>, string> => {
+): Result.Result<ReadonlyArray<string>, string> => {
   const { permissions } = bounds
   let all = options
   const set = (names: ReadonlyArray<string>, valueOf: (given: string | undefined) => string) => {
@@ -109,13 +109,13 @@ export const optionsFor = (
   }
   if (model !== undefined) {
     const fault = modelFault(model, bounds)
-    if (fault !== undefined) return Either.left(fault)
+    if (fault !== undefined) return Result.fail(fault)
     set(its.model, () => model)
   }
   const granted = permissions.get(profile ?? permissions.keys().next().value ?? "")
   if (profile !== undefined && granted === undefined) {
     const has = permissions.size === 0 ? "none" : listed(permissions.keys())
-    return Either.left(
+    return Result.fail(
       `it has no permissions "${profile}" (it has ${has}). Define them with --permissions, or change the webhook's \`agent_permissions\``
     )
   }
@@ -125,6 +125,6 @@ export const optionsFor = (
     if (asked !== undefined && name !== undefined) set([name], (given) => String(lower(asked, given)))
   }
   return limits.max_cost !== undefined && its.hidesCost === true
-    ? Either.left("it does not report its cost, so `max_cost` cannot be enforced; use `max_turns`")
-    : Either.right(all)
+    ? Result.fail("it does not report its cost, so `max_cost` cannot be enforced; use `max_turns`")
+    : Result.succeed(all)
 }

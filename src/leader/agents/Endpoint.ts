@@ -1,6 +1,6 @@
 /** Requests to an endpoint that answers with server-sent events. */
-import * as Sse from "@effect/experimental/Sse"
 import { Clock, Data, DateTime, Effect, Random } from "effect"
+import { Sse } from "effect/encoding"
 import { type Dispatcher, fetch, getGlobalDispatcher } from "undici"
 import { LeaderError } from "../Leader.ts"
 import type { Task } from "./Agent.ts"
@@ -127,19 +127,19 @@ export const patiently = <A>(
 ): Effect.Effect<A, RequestFailed> => {
   const deadline = prompt.deadline === undefined ? Number.POSITIVE_INFINITY : DateTime.toEpochMillis(prompt.deadline)
   const attempt = (retry: number): Effect.Effect<A, RequestFailed> =>
-    Effect.catchAll(request, (failure) =>
+    Effect.catch(request, (failure) =>
       Effect.gen(function* () {
         if (retry > mostRetries || isUsedUp(failure) || !mayRepeat(failure)) return yield* failure
         const { retryAfter } = failure
         const now = yield* Clock.currentTimeMillis
         // Leaders whose requests failed at the same time do not all come back at once.
-        const usual = firstDelay * 2 ** (retry - 1) * (yield* Random.nextRange(0.75, 1.25))
+        const usual = firstDelay * 2 ** (retry - 1) * (yield* Random.nextBetween(0.75, 1.25))
         const delay = retryAfter === undefined ? usual : retryAfter * 1_000 + usual / 4
         if ((retryAfter ?? 0) > longestRetryAfter || now + delay >= deadline) return yield* failure
         const reason = failure.status ?? "no answer"
         const step = { at: new Date(now).toISOString(), ...retrying(reason, retry, mostRetries, failure.message) }
         progress({ activity: step.title!, steps: [step] })
-        return yield* Effect.zipRight(Effect.sleep(delay), attempt(retry + 1))
+        return yield* Effect.andThen(Effect.sleep(delay), attempt(retry + 1))
       })
     )
   return attempt(1)

@@ -1,4 +1,4 @@
-import { Either } from "effect"
+import { Result } from "effect"
 
 /** The operator's options of a preset that has its own. */
 export interface Options<Name extends string> {
@@ -12,26 +12,26 @@ export const readOptions = <Name extends string>(
   words: ReadonlyArray<string>,
   names: ReadonlyArray<Name>,
   flags: ReadonlyArray<Name> = []
-): Either.Either<Options<Name>, string> => {
+): Result.Result<Options<Name>, string> => {
   const values: { [N in Name]?: string } = {}
   let next = 0
   while (words[next]?.startsWith("--")) {
     const [, name = "", given] = /^--([^=]*)(?:=(.*))?$/s.exec(words[next]!) ?? []
     const known = [...names, ...flags].find((each) => each === name)
     if (known === undefined) {
-      return Either.left(`--${name} is not an option. The options are ${names.map((each) => `--${each}`).join(", ")}`)
+      return Result.fail(`--${name} is not an option. The options are ${names.map((each) => `--${each}`).join(", ")}`)
     }
     const isFlag = flags.includes(known)
     const value = given ?? (isFlag ? "" : words[++next])
-    if (value === undefined || (value === "") !== isFlag) return Either.left(`--${name} needs a value`)
+    if (value === undefined || (value === "") !== isFlag) return Result.fail(`--${name} needs a value`)
     values[known] = value
     next++
   }
-  return Either.right({ values, rest: words.slice(next) })
+  return Result.succeed({ values, rest: words.slice(next) })
 }
 
 /** The URL without a slash at its end. */
-export const readHttpUrl = (name: string, text: string): Either.Either<string, string> =>
+export const readHttpUrl = (name: string, text: string): Result.Result<string, string> =>
   /^https?:/.test(text) && URL.canParse(text)
-    ? Either.right(text.replace(/\/+$/, ""))
-    : Either.left(`--${name} needs an http or https URL; not "${text}"`)
+    ? Result.succeed(text.replace(/\/+$/, ""))
+    : Result.fail(`--${name} needs an http or https URL; not "${text}"`)

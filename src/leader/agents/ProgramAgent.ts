@@ -1,7 +1,7 @@
 /** Agents that are programs: what makes an agent of a command line and of the events that it prints. */
 import { chmodSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
 import type { AgentReport, SessionUsage } from "../../domain/run/AgentReport.ts"
 import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
@@ -79,10 +79,10 @@ export const programPreset = (its: AgentProgram): Preset => ({
   example: its.example,
   help: its.help,
   agent: (words) =>
-    Either.flatMap(readBounds(words.filter((word) => word !== noTools)), ({ bounds, options }) => {
+    Result.flatMap(readBounds(words.filter((word) => word !== noTools)), ({ bounds, options }) => {
       const fault = permissionFault(its, options, bounds)
       const hasTools = !words.includes(noTools)
-      return fault === undefined ? Either.right(programAgent(its, options, bounds, hasTools)) : Either.left(fault)
+      return fault === undefined ? Result.succeed(programAgent(its, options, bounds, hasTools)) : Result.fail(fault)
     })
 })
 
@@ -195,7 +195,7 @@ const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: B
     answer: (task) =>
       Effect.flatMap(
         Effect.mapError(
-          optionsFor(task.prompt.agent ?? {}, words, bounds, its.requests),
+          Effect.fromResult(optionsFor(task.prompt.agent ?? {}, words, bounds, its.requests)),
           (fault) => new LeaderError({ message: `${title} was not started: ${fault}` })
         ),
         (options) =>

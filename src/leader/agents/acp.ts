@@ -1,4 +1,4 @@
-import { Either } from "effect"
+import { Result } from "effect"
 import type { Agent, Preset, Task } from "./Agent.ts"
 import { type Tools, withTools } from "./AgentTools.ts"
 import type { AcpOptions } from "./acp/Conversation.ts"
@@ -44,14 +44,14 @@ export const acp: Preset = {
   example,
   help: "Run the command in a terminal: it must start and wait. Sign in with the agent's own program.",
   agent: (words) =>
-    Either.gen(function* () {
+    Result.gen(function* () {
       const { rest, values } = yield* readOptions(words, ["allow", "ask", "auth", "mode"], ["no-tools"])
       const [command, ...args] = rest
       const { auth, mode } = values
       const allowed = yield* Permissions.readAllowed(values.allow, title)
       const asked = yield* Permissions.readKinds("ask", values.ask ?? "none")
       if (command === undefined) {
-        return yield* Either.left(`the command that starts the agent is missing; for example: ${example}`)
+        return yield* Result.fail(`the command that starts the agent is missing; for example: ${example}`)
       }
       const options = {
         command,

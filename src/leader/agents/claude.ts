@@ -30,7 +30,7 @@ const withoutCommand = ({ prompt, source, template }: Prompt): string =>
 
 /** The model that cost most. */
 const mainModel = (modelUsage: unknown): string | undefined => {
-  if (!Predicate.isRecord(modelUsage)) return undefined
+  if (!Predicate.isObject(modelUsage)) return undefined
   const costOf = (model: string) => sumOf(at(modelUsage, model, "costUSD")) ?? 0
   return Object.keys(modelUsage).sort((a, b) => costOf(b) - costOf(a))[0]
 }
@@ -87,7 +87,7 @@ const modelTokens = (models: Readonly<Record<string, unknown>>) => {
 
 const withUsage = (reading: ClaudeReading, event: unknown): ClaudeReading => {
   const [models, cost_usd] = [at(event, "modelUsage"), at(event, "total_cost_usd")]
-  const isByModel = Predicate.isRecord(models)
+  const isByModel = Predicate.isObject(models)
   const usage = { model: mainModel(models), ...(!isByModel && turnUsage(event)) }
   const totals = sessionUsage({ cost_usd, ...(isByModel && modelTokens(models)) })
   if (totals === undefined) return reporting(reading, { usage })

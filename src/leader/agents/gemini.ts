@@ -21,7 +21,7 @@ interface GeminiReading extends Reading {
 }
 
 const mainModel = (models: unknown): string | undefined => {
-  if (!Predicate.isRecord(models)) return undefined
+  if (!Predicate.isObject(models)) return undefined
   const tokensOf = (model: string) => sumOf(at(models, model, "total_tokens")) ?? 0
   return Object.keys(models).sort((a, b) => tokensOf(b) - tokensOf(a))[0]
 }

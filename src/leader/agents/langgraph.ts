@@ -1,4 +1,4 @@
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import { readReport } from "../../domain/run/AgentReport.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
@@ -74,7 +74,7 @@ const work = (
     )
     // A run that was not refused may be at work.
     yield* patiently(task, isBusy, running).pipe(
-      Effect.onInterrupt(() => Effect.timeoutOption(Effect.interruptible(cancel), cancelTimeout)),
+      Effect.onInterrupt(() => Effect.timeoutOption(cancel, cancelTimeout)),
       Effect.mapError(lostOrFailed)
     )
     const { report, ...reading } = reader.reading()
@@ -105,12 +105,12 @@ export const langgraph: Preset = {
   example,
   help: "Start it with `langgraph dev`, or set LANGGRAPH_API_KEY for one that asks for a key.",
   agent: (words) =>
-    Either.gen(function* () {
+    Result.gen(function* () {
       const { rest, values } = yield* readOptions(words, ["assistant", "url"])
       const { assistant, url } = values
-      if (rest[0] !== undefined) return yield* Either.left(`"${rest[0]}" is not an option`)
+      if (rest[0] !== undefined) return yield* Result.fail(`"${rest[0]}" is not an option`)
       if (assistant === undefined || url === undefined) {
-        return yield* Either.left(`--url and --assistant are required; for example: ${example}`)
+        return yield* Result.fail(`--url and --assistant are required; for example: ${example}`)
       }
       return endpoint({ assistant, url: yield* readHttpUrl("url", url) })
     })

@@ -1,4 +1,4 @@
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { type LeaderAnswer, LeaderError } from "../Leader.ts"
 import type { Agent, Preset, Task } from "./Agent.ts"
@@ -256,14 +256,14 @@ export const openai: Preset = {
   example,
   help: "Set OPENAI_API_KEY. For an endpoint other than OpenAI's, use --base-url.",
   agent: (words) =>
-    Either.gen(function* () {
+    Result.gen(function* () {
       const { bounds, options } = yield* readBounds(words)
       const { rest, values } = yield* readOptions(options, ["api", "base-url", "instructions", "model"])
       const { api = "responses", instructions, model } = values
       const url = yield* readHttpUrl("base-url", values["base-url"] ?? process.env.OPENAI_BASE_URL ?? openaiUrl)
-      if (rest[0] !== undefined) return yield* Either.left(`"${rest[0]}" is not an option`)
-      if (model === undefined) return yield* Either.left(`the model is missing; for example: ${example}`)
-      if (!isApi(api)) return yield* Either.left(`--api is ${Object.keys(apis).join(" or ")}; not "${api}"`)
+      if (rest[0] !== undefined) return yield* Result.fail(`"${rest[0]}" is not an option`)
+      if (model === undefined) return yield* Result.fail(`the model is missing; for example: ${example}`)
+      if (!isApi(api)) return yield* Result.fail(`--api is ${Object.keys(apis).join(" or ")}; not "${api}"`)
       return endpoint({ url, model, api, ...(instructions !== undefined && { instructions }) }, bounds)
     })
 }

@@ -37,7 +37,7 @@ const goesOn = ["tool-calls", "unknown"]
 const settings = (text: string | undefined): Readonly<Record<string, unknown>> | undefined => {
   try {
     const parsed: unknown = JSON.parse(text || "{}")
-    return Predicate.isRecord(parsed) ? parsed : undefined
+    return Predicate.isObject(parsed) ? parsed : undefined
   } catch {
     return undefined
   }
@@ -61,7 +61,7 @@ export const opencode = programPreset({
     const config = {
       ...own,
       mcp: { ...(mcp as object), [toolServer]: { type: "local", command: [command, script] } },
-      permission: Predicate.isRecord(permission) ? { ...permission, [`${toolServer}_*`]: "allow" } : permission
+      permission: Predicate.isObject(permission) ? { ...permission, [`${toolServer}_*`]: "allow" } : permission
     }
     return { env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(config) } }
   },

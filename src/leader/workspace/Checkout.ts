@@ -1,7 +1,7 @@
 /** A thread's own copy of a repository: how it is made, how it follows the ref, and what the agent has changed in it. */
 import { lstatSync } from "node:fs"
 import { dirname, join, relative, resolve, sep } from "node:path"
-import { Duration, Effect, Option } from "effect"
+import { Duration, Effect, Option, Result } from "effect"
 import type { WorkspaceReport } from "../../domain/run/AgentReport.ts"
 import type { Task } from "../agents/Agent.ts"
 import { LeaderError } from "../Leader.ts"
@@ -44,7 +44,7 @@ const toolsOf = ({ made, place }: Checkout): Tools.Tools => {
   const restored = made === undefined ? Effect.void : run("sh", "-c", restore, "sh", made.config)
   return {
     run,
-    git: (args, more) => Effect.zipRight(restored, git(args, { GIT_DIR: join(place.folder, ".git"), ...more }))
+    git: (args, more) => Effect.andThen(restored, git(args, { GIT_DIR: join(place.folder, ".git"), ...more }))
   }
 }
 
@@ -140,7 +140,7 @@ export const move = (
   Effect.gen(function* () {
     const { made } = checkout
     const { git } = toolsOf(checkout)
-    const fetched = yield* Effect.either(
+    const fetched = yield* Effect.result(
       git([
         "fetch",
         "--quiet",
@@ -156,7 +156,7 @@ export const move = (
     else {
       const stays = (why: string) =>
         `The ref moved to ${sha.slice(0, 12)}, but the folder ${why}, so it stays at ${base.slice(0, 12)}.`
-      if (fetched._tag === "Left") return stays(`cannot be updated (${fetched.left.message})`)
+      if (Result.isFailure(fetched)) return stays(`cannot be updated (${fetched.failure.message})`)
       const status = yield* git(["status", "--porcelain", "--untracked-files=no", ignoreInside])
       if (status !== "") return stays("has uncommitted changes")
       // The agent may have left the branch, which is about to be moved.
@@ -165,16 +165,16 @@ export const move = (
         const isContained = head === base || (yield* Effect.isSuccess(git(["merge-base", "--is-ancestor", head, sha])))
         if (!isContained) return stays("has commits of its own")
       }
-      const modules = yield* Effect.either(modulesOf(checkout, base, sha))
-      if (modules._tag === "Left") return stays(`cannot be updated (${modules.left.message})`)
+      const modules = yield* Effect.result(modulesOf(checkout, base, sha))
+      if (Result.isFailure(modules)) return stays(`cannot be updated (${modules.failure.message})`)
       if (checkout.repository.submodules) {
         // It was made without `--workspace-submodules`, or their names are strange.
         if (made.modules === undefined) return stays("has no record of its submodules' settings at its start")
-        if (modules.right !== made.modules) return stays("has other settings of submodules than at its start")
+        if (modules.success !== made.modules) return stays("has other settings of submodules than at its start")
       }
       yield* begin
-      const moved = yield* Effect.either(checkOut(checkout, sha))
-      if (moved._tag === "Left") return stays(`cannot be updated (${moved.left.message})`)
+      const moved = yield* Effect.result(checkOut(checkout, sha))
+      if (Result.isFailure(moved)) return stays(`cannot be updated (${moved.failure.message})`)
     }
     yield* setUp(checkout)
     return { ...made, modules: yield* modulesOf(checkout, sha) }
@@ -264,10 +264,9 @@ export const measure = (checkout: Checkout, base: string): Effect.Effect<Workspa
     const [files, insertions] = [count(/(\d+) files? changed/), count(/(\d+) insertions?/)]
     return { base, head, files, insertions, deletions: count(/(\d+) deletions?/) }
   }).pipe(
-    Effect.interruptible,
     Effect.timeoutOption(measureTimeout),
     Effect.map(Option.getOrElse((): WorkspaceReport => ({ base }))),
-    Effect.catchAll(({ message }) =>
+    Effect.catch(({ message }) =>
       Effect.succeed<WorkspaceReport>({ base, note: `The changes were not counted: ${message}` })
     )
   )
@@ -285,11 +284,10 @@ export const push = (
     : toolsOf({ branch, repository, ...checkout })
         .git(["push", "--quiet", "--", repository.url, `HEAD:refs/heads/${branch}`])
         .pipe(
-          Effect.timeoutFail({
+          Effect.timeoutOrElse({
             duration: pushTimeout,
-            onTimeout: () => new LeaderError({ message: `git push did not end within ${pushTimeout}` })
+            orElse: () => Effect.fail(new LeaderError({ message: `git push did not end within ${pushTimeout}` }))
           }),
-          Effect.interruptible,
           Effect.as({ branch }),
-          Effect.catchAll(({ message }) => Effect.succeed({ note: `The branch ${branch} was not pushed: ${message}` }))
+          Effect.catch(({ message }) => Effect.succeed({ note: `The branch ${branch} was not pushed: ${message}` }))
         )

@@ -98,9 +98,7 @@ const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
     const tools = Tools.inPlace(task.place)
     const own = `in-${task.prompt.run_id}`
     yield* Effect.addFinalizer(() =>
-      tools
-        .run("sh", "-c", clean, "sh", own)
-        .pipe(Effect.interruptible, Effect.timeoutOption(cleanTimeout), Effect.ignore)
+      tools.run("sh", "-c", clean, "sh", own).pipe(Effect.timeoutOption(cleanTimeout), Effect.ignore)
     )
     const to = yield* tools.run("sh", "-c", copy, "sh", own, join(staged, "in"))
     return withText(task, "Files that came with this message:", files, `${to}/`)
@@ -192,8 +190,8 @@ const send = (
             const unique = storedFile("", { name, bytes }, kept).name
             return sendFile(kept.push({ name: unique }), { name: unique, bytes })
           }),
-          Effect.tap(() => unsent.delete(name)),
-          Effect.catchAll((error) => Effect.sync(() => refuse(error.message)))
+          Effect.tap(Effect.sync(() => unsent.delete(name))),
+          Effect.catch((error) => Effect.sync(() => refuse(error.message)))
         )
       }
     }
@@ -231,8 +229,8 @@ export const during = <A>(
           onNone: () => refuseRest(`Sending took longer than ${sendTimeout}.`)
         })
       ),
-      Effect.catchAllDefect((error) =>
-        Effect.zipRight(
+      Effect.catchDefect((error) =>
+        Effect.andThen(
           Effect.logWarning("not all files of the agent were sent", error),
           refuseRest("The leader could not send it. Its log says why.")
         )

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto"
 import { linkSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { readFile, utimes } from "node:fs/promises"
 import { join } from "node:path"
-import { Clock, Deferred, Duration, Effect, Fiber, Option, Schedule, type Scope } from "effect"
+import { Clock, Deferred, Duration, Effect, Option, Schedule, type Scope } from "effect"
 import { bornAt } from "../../runtime/Processes.ts"
 import { LeaderError } from "../Leader.ts"
 import * as ProcessGroup from "../ProcessGroup.ts"
@@ -225,9 +225,4 @@ export const hold = (
 
 /** Works while the lock is held; if it is lost, the work is interrupted. Returns only when the work has ended. */
 export const during = <A>({ lost }: Lock, work: Effect.Effect<A, LeaderError>): Effect.Effect<A, LeaderError> =>
-  Effect.acquireUseRelease(
-    Effect.fork(Effect.interruptible(work)),
-    // An interrupted race does not wait for its sides.
-    (working) => Effect.raceFirst(Fiber.join(working), lost),
-    Fiber.interrupt
-  )
+  Effect.raceFirst(work, lost)

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, Either, Option } from "effect"
+import { Effect, Option, Result } from "effect"
 import { isCommit } from "../../domain/run/WorkspaceRef.ts"
 import { LeaderError } from "../Leader.ts"
 import type { Place } from "../Place.ts"
@@ -76,7 +76,7 @@ const at = (tools: Tools.Tools, mirror: string, url: string) => {
   const git = (...args: ReadonlyArray<string>) => tools.git(args, { GIT_DIR: mirror })
   const fetch = (...refs: ReadonlyArray<string>) => git("fetch", "--quiet", "--prune", "--force", "--", url, ...refs)
   const find = (name: string) => git("rev-parse", "--verify", "--quiet", `${name}^{commit}`)
-  const fetched = (refs: string, name: string) => Effect.zipRight(fetch(refs), find(name))
+  const fetched = (refs: string, name: string) => Effect.andThen(fetch(refs), find(name))
 
   // The configuration can name programs, and an agent of the same user may have written there. Only the format is kept.
   const config = (...args: ReadonlyArray<string>) =>
@@ -103,10 +103,10 @@ const at = (tools: Tools.Tools, mirror: string, url: string) => {
     }),
     /** The commit of the ref, which may have to be fetched by its name. */
     commit: (ref: string) => {
-      if (isCommit(ref)) return Effect.catchAll(find(ref), (why) => Effect.orElseFail(fetched(ref, ref), () => why))
+      if (isCommit(ref)) return Effect.catch(find(ref), (why) => Effect.mapError(fetched(ref, ref), () => why))
       if (isFetched(ref)) return find(ref)
       if (ref === "HEAD" || ref.startsWith("refs/")) return fetched(`+${ref}:${own}/${ref}`, `${own}/${ref}`)
-      return Effect.orElse(find(`refs/heads/${ref}`), () => find(`refs/tags/${ref}`))
+      return Effect.catch(find(`refs/heads/${ref}`), () => find(`refs/tags/${ref}`))
     },
     /** What git cannot read there; `undefined`: nothing. Goes through the whole history, and the files of the commit. */
     damage: (sha?: string): Effect.Effect<string | undefined> =>
@@ -114,9 +114,7 @@ const at = (tools: Tools.Tools, mirror: string, url: string) => {
         if (sha !== undefined) yield* git("-c", `alias.files=${readFiles}`, "files", sha)
         yield* git("fsck", "--connectivity-only", "--no-dangling", "--no-progress")
         return undefined
-      }).pipe(
-        Effect.catchAll((failure) => Effect.succeed(isOfSystem(failure) ? undefined : complaintIn(failure.message)))
-      )
+      }).pipe(Effect.catch((failure) => Effect.succeed(isOfSystem(failure) ? undefined : complaintIn(failure.message))))
   }
 }
 
@@ -157,13 +155,13 @@ export const commitOf = (options: MirrorOptions): Effect.Effect<Commit, LeaderEr
       })
 
     const updated = Effect.gen(function* () {
-      const failure = Either.flip(yield* Effect.either(current.update))
-      if (Either.isLeft(failure)) {
+      const failure = Result.flip(yield* Effect.result(current.update))
+      if (Result.isFailure(failure)) {
         const why = suspect?.mirror === current.mirror ? yield* current.damage(suspect.sha) : undefined
         return why === undefined ? { used: current } : yield* anew(why)
       }
-      const why = isFirst || isOfSystem(failure.right) ? undefined : yield* current.damage()
-      return why === undefined ? yield* failure.right : yield* anew(why)
+      const why = isFirst || isOfSystem(failure.success) ? undefined : yield* current.damage()
+      return why === undefined ? yield* failure.success : yield* anew(why)
     })
 
     const work = Effect.gen(function* () {
@@ -171,14 +169,14 @@ export const commitOf = (options: MirrorOptions): Effect.Effect<Commit, LeaderEr
       const name = ref.startsWith("refs/") ? ref : `refs/heads/${ref}`
       const isName = ref.startsWith("-") ? Effect.succeed(false) : Effect.isSuccess(used.git("check-ref-format", name))
       if (!(yield* isName)) return yield* refuse("a valid name. Correct")
-      const found = yield* Effect.either(used.commit(ref))
-      if (Either.isRight(found)) return { mirror: used.mirror, sha: found.right, ...told }
+      const found = yield* Effect.result(used.commit(ref))
+      if (Result.isSuccess(found)) return { mirror: used.mirror, sha: found.success, ...told }
       // Nothing is said of a commit that is not there.
-      const isUnreadable = used === current && isCommit(ref) && /(?:error|fatal): /.test(found.left.message)
+      const isUnreadable = used === current && isCommit(ref) && /(?:error|fatal): /.test(found.failure.message)
       const why = isUnreadable ? yield* current.damage() : undefined
       const other = why === undefined ? { used, ...told } : yield* anew(why)
-      const commit = why === undefined ? Effect.fail(found.left) : other.used.commit(ref)
-      const sha = yield* Effect.option(orHead ? Effect.orElse(commit, () => other.used.commit("HEAD")) : commit)
+      const commit = why === undefined ? Effect.fail(found.failure) : other.used.commit(ref)
+      const sha = yield* Effect.option(orHead ? Effect.catch(commit, () => other.used.commit("HEAD")) : commit)
       if (Option.isNone(sha)) return yield* refuse("in the repository. Push it, or correct")
       return { mirror: other.used.mirror, sha: sha.value, ...("note" in other && { note: other.note }) }
     })

@@ -68,9 +68,9 @@ export const inPlace = (place: Place): Tools => {
         },
         wholeText()
       ).pipe(
-        Effect.timeoutFail({
+        Effect.timeoutOrElse({
           duration: longest,
-          onTimeout: () => new LeaderError({ message: tookTooLong })
+          orElse: () => Effect.fail(new LeaderError({ message: tookTooLong }))
         }),
         Effect.mapError(
           ({ message }) => new LeaderError({ message: withoutPasswords(`git ${args[0]} failed: ${message}`) })
@@ -90,13 +90,13 @@ export const isAside = (name: string): boolean => name.includes(aside)
 
 /** Removes a thread's folder. With files of another user, as an agent's container writes them, it is renamed to make way. */
 export const makeWay = (tools: Tools, folder: string): Effect.Effect<void, LeaderError> =>
-  Effect.catchAll(remove(tools, folder), (failure) => {
+  Effect.catch(remove(tools, folder), (failure) => {
     const place = `${folder}${aside}${randomUUID()}`
     const [why] = failure.message.split("\n")
     const told = Effect.logWarning(
       `a thread's folder could not be removed (${why}). It is set aside, and takes disk from the other copies until you remove it as root: rm -rf '${place}'`
     )
-    return Effect.zipRight(
+    return Effect.andThen(
       Effect.mapError(tools.run("mv", "--", folder, place), () => failure),
       told
     )

@@ -11,7 +11,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { join, resolve } from "node:path"
-import { Clock, Duration, Effect, Either, Exit, Option, Schedule, type Scope } from "effect"
+import { Clock, Duration, Effect, Exit, Option, Result, Schedule, type Scope, Semaphore } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import type { Task } from "../agents/Agent.ts"
 import { LeaderError } from "../Leader.ts"
@@ -95,7 +95,7 @@ const given = (folder: string, place: Place): Effect.Effect<Workspace> => {
       return yield* Lock.during(held, work({ ...place, folder, remembered: held.programs }))
     }).pipe(Effect.scoped)
   // Ends an agent that a crash has left at work.
-  const endLeft = Effect.scoped(Effect.zipRight(checkOwner(lock), Lock.tryHold(lock, "the start of a leader")))
+  const endLeft = Effect.scoped(Effect.andThen(checkOwner(lock), Lock.tryHold(lock, "the start of a leader")))
   return Effect.as(Effect.ignore(endLeft), { use })
 }
 
@@ -209,14 +209,14 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
                     ? failure
                     : new LeaderError({ message: `${commit.note} ${failure.message}` })
                 )
-              const first = yield* Effect.either(told(commit))
-              const failed = Either.match(first, { onLeft: ({ message }) => message, onRight: whyNot })
+              const first = yield* Effect.result(told(commit))
+              const failed = Result.match(first, { onFailure: ({ message }) => message, onSuccess: whyNot })
               if (commit.note === undefined && isUnreadable.test(failed)) {
                 const other = yield* commitOf(commit)
                 if (kept !== undefined) yield* Checkout.share(kept, other)
                 if (other.mirror !== commit.mirror) return [yield* told(other), other] as const
               }
-              return [yield* first, commit] as const
+              return [yield* Effect.fromResult(first), commit] as const
             })
           if (!isKept) {
             rmSync(join(lock, "state.json"), { force: true })
@@ -261,7 +261,7 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
             yield* Effect.ignore(remember(made, base))
           })
         return yield* Lock.during(held, Effect.onExit(work(inside), finish))
-      }).pipe(Effect.scoped, Effect.ensuring(Effect.forkIn(Effect.interruptible(upkeep), scope)))
+      }).pipe(Effect.scoped, Effect.ensuring(Effect.forkIn(upkeep, scope)))
 
     return { use }
   })
@@ -270,7 +270,7 @@ const copies = (repository: Repository, place: WorkspacePlace): Effect.Effect<Wo
 const removing = (repository: Repository, place: Place, folders: string, locks: string) =>
   Effect.gen(function* () {
     const tools = Tools.inPlace(place)
-    const turns = yield* Effect.makeSemaphore(1)
+    const turns = yield* Semaphore.make(1)
     const keep = Duration.toMillis(repository.keep)
     const elsewhere = new Map<string, Lock.Seen | undefined>()
     const sizes = new Map<string, { readonly used: number; readonly bytes: number }>()
@@ -290,20 +290,21 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
         Effect.scoped,
         Effect.tap(Effect.ignore(Effect.try(() => rmdirSync(lock)))),
         // The others are removed.
-        Effect.catchAll(({ message }) => Effect.logWarning(`the folder ${id} was not removed: ${message}`))
+        Effect.catch(({ message }) => Effect.logWarning(`the folder ${id} was not removed: ${message}`))
       )
     }
 
     const bytesOf = (id: string, used: number) => {
       const known = sizes.get(id)
       if (known?.used === used) return Effect.succeed(known.bytes)
-      return Effect.tap(
+      return Effect.map(
         // An agent at work may delete what is about to be read; the sum is printed all the same.
-        Effect.map(
-          tools.run("sh", "-c", 'du -sk "$1" 2>/dev/null || true', "sh", join(folders, id)),
-          (text) => (Number.parseInt(text, 10) || 0) * 1024
-        ),
-        (bytes) => sizes.set(id, { used, bytes })
+        tools.run("sh", "-c", 'du -sk "$1" 2>/dev/null || true', "sh", join(folders, id)),
+        (text) => {
+          const bytes = (Number.parseInt(text, 10) || 0) * 1024
+          sizes.set(id, { used, bytes })
+          return bytes
+        }
       )
     }
 
@@ -330,7 +331,7 @@ const removing = (repository: Repository, place: Place, folders: string, locks: 
         if (left < 0) yield* removeIf(id, (state) => state?.used === used)
       }
     }).pipe(
-      Effect.catchAll(({ message }) => Effect.logWarning(`folders of threads were not removed: ${message}`)),
+      Effect.catch(({ message }) => Effect.logWarning(`folders of threads were not removed: ${message}`)),
       turns.withPermits(1)
     )
   })

@@ -2,7 +2,7 @@ import { Context, type Effect, type Option } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 
 /** The SHA-256 of the generated admin key. */
-export class AdminKeyStore extends Context.Tag("webhook-trigger/AdminKeyStore")<
+export class AdminKeyStore extends Context.Service<
   AdminKeyStore,
   {
     readonly adminKeyHash: Effect.Effect<Option.Option<Uint8Array>, Unavailable>
@@ -15,4 +15,4 @@ export class AdminKeyStore extends Context.Tag("webhook-trigger/AdminKeyStore")<
       show: Effect.Effect<void, E>
     ) => Effect.Effect<Uint8Array, E | Unavailable>
   }
->() {}
+>()("webhook-trigger/AdminKeyStore") {}

@@ -8,7 +8,7 @@ import type { TokenHash } from "../../domain/webhook/Token.ts"
 type Found = Effect.Effect<ReadonlyArray<ApiKey | undefined>, Unavailable>
 
 /** The keys of the management API. With a draft, a change writes its audit event, about the key, in the same commit. */
-export class ApiKeyStore extends Context.Tag("webhook-trigger/ApiKeyStore")<
+export class ApiKeyStore extends Context.Service<
   ApiKeyStore,
   {
     readonly createApiKey: (key: ApiKeyRow, audit?: AuditDraft) => Effect.Effect<void, Unavailable>
@@ -26,4 +26,4 @@ export class ApiKeyStore extends Context.Tag("webhook-trigger/ApiKeyStore")<
       audit?: AuditDraft
     ) => Effect.Effect<void, NotFound | Unavailable>
   }
->() {}
+>()("webhook-trigger/ApiKeyStore") {}

@@ -1,4 +1,4 @@
-import { Context, type DateTime, Effect, Option, Schema } from "effect"
+import { Context, type DateTime, Effect, type Option, Schema } from "effect"
 import type { AuditAction, AuditEvent } from "../../domain/access/AuditEvent.ts"
 import { InvalidParameter, type Unavailable } from "../../domain/Errors.ts"
 import { AuditEventId } from "../../domain/Id.ts"
@@ -37,7 +37,7 @@ export interface AuditExportQuery extends AuditFilter {
  * Audit events. A change of a team or a webhook writes its event through its own store, in the same commit. IDs contain the time of
  * the action, so an event can appear after others with higher IDs. To get each event once, use `logAudit`.
  */
-export class AuditStore extends Context.Tag("webhook-trigger/AuditStore")<
+export class AuditStore extends Context.Service<
   AuditStore,
   {
     /** Writes an event whose change is not in these rows. */
@@ -54,7 +54,7 @@ export class AuditStore extends Context.Tag("webhook-trigger/AuditStore")<
     /** Removes a portion of the events from before that time. Returns how many, 0 when there are none. */
     readonly purgeAudit: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
   }
->() {}
+>()("webhook-trigger/AuditStore") {}
 
 const isEventId = Schema.is(AuditEventId)
 

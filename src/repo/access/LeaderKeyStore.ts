@@ -7,7 +7,7 @@ import type { TeamName } from "../../domain/Team.ts"
 import type { TokenHash } from "../../domain/webhook/Token.ts"
 
 /** The keys of teams' leaders. With a draft, a change writes its audit event, about the team, in the same commit. */
-export class LeaderKeyStore extends Context.Tag("webhook-trigger/LeaderKeyStore")<
+export class LeaderKeyStore extends Context.Service<
   LeaderKeyStore,
   {
     /** `NotFound`: there is no such team. */
@@ -27,4 +27,4 @@ export class LeaderKeyStore extends Context.Tag("webhook-trigger/LeaderKeyStore"
       audit?: AuditDraft
     ) => Effect.Effect<void, NotFound | Unavailable>
   }
->() {}
+>()("webhook-trigger/LeaderKeyStore") {}

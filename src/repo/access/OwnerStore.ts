@@ -11,7 +11,7 @@ export type Owned = { readonly webhook_id: WebhookId } | { readonly run_id: RunI
  * Which teams things belong to. A run of a webhook belongs to the team that it was sent to, and to the webhook's current
  * team. So a webhook that was moved does not show the runs of its former team, and no replay goes from one team to another.
  */
-export class OwnerStore extends Context.Tag("webhook-trigger/OwnerStore")<
+export class OwnerStore extends Context.Service<
   OwnerStore,
   {
     /** Whether it exists, and is within the limits: of several teams' objects, all teams must be. */
@@ -26,4 +26,4 @@ export class OwnerStore extends Context.Tag("webhook-trigger/OwnerStore")<
     /** The current teams of webhooks. Unknown webhooks are absent. */
     readonly teamsOf: (ids: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyMap<WebhookId, TeamName>, Unavailable>
   }
->() {}
+>()("webhook-trigger/OwnerStore") {}

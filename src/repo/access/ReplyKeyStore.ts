@@ -8,7 +8,7 @@ export interface ReplyKey {
 }
 
 /** The key that signs prompts. */
-export class ReplyKeyStore extends Context.Tag("webhook-trigger/ReplyKeyStore")<
+export class ReplyKeyStore extends Context.Service<
   ReplyKeyStore,
   { readonly replyKey: Effect.Effect<ReplyKey, Unavailable> }
->() {}
+>()("webhook-trigger/ReplyKeyStore") {}

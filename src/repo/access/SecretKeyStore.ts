@@ -2,7 +2,7 @@ import { Context, type Effect, type Option } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"
 
 /** The fingerprint of the key that encrypts webhooks' secrets, the same for all servers of this database. */
-export class SecretKeyStore extends Context.Tag("webhook-trigger/SecretKeyStore")<
+export class SecretKeyStore extends Context.Service<
   SecretKeyStore,
   {
     readonly secretKeyFingerprint: Effect.Effect<Option.Option<Uint8Array>, Unavailable>
@@ -12,4 +12,4 @@ export class SecretKeyStore extends Context.Tag("webhook-trigger/SecretKeyStore"
       from: Option.Option<Uint8Array>
     ) => Effect.Effect<Uint8Array, Unavailable>
   }
->() {}
+>()("webhook-trigger/SecretKeyStore") {}

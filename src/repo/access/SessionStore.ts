@@ -9,7 +9,7 @@ import type { TokenHash } from "../../domain/webhook/Token.ts"
  * The sessions of the web UI and of access tokens. Expired ones are kept until they are removed. With a draft, a change
  * writes its audit event in the same commit.
  */
-export class SessionStore extends Context.Tag("webhook-trigger/SessionStore")<
+export class SessionStore extends Context.Service<
   SessionStore,
   {
     /** Has no effect if there is a session with this token. */
@@ -36,4 +36,4 @@ export class SessionStore extends Context.Tag("webhook-trigger/SessionStore")<
     /** Removes the rows, of whichever kind. */
     readonly removeSessions: (ids: ReadonlyArray<SessionId>) => Effect.Effect<void, Unavailable>
   }
->() {}
+>()("webhook-trigger/SessionStore") {}

@@ -65,7 +65,7 @@ export const changesOf = (
 
   const isQuiet = (key: string): boolean => {
     const last = notified.get(key)
-    return last !== undefined && DateTime.greaterThan(DateTime.addDuration(last, quiet), now)
+    return last !== undefined && DateTime.isGreaterThan(DateTime.addDuration(last, quiet), now)
   }
 
   const firing = new Set<string>()
@@ -75,7 +75,7 @@ export const changesOf = (
     firing.add(key)
     const before = byKey.get(key)
     const since = before?.since ?? now
-    const lasted = DateTime.distanceDuration(since, now)
+    const lasted = DateTime.distance(since, now)
     if (before?.state === "firing" && (before.notified_at !== undefined || isQuiet(key))) {
       // Its webhook has moved: the alert moves with it.
       if (before.team !== about.team) put.push({ ...before, ...about })
@@ -91,8 +91,8 @@ export const changesOf = (
       since,
       state: "firing"
     }
-    if (before === undefined && Duration.greaterThan(after, Duration.zero)) put.push({ ...started, state: "pending" })
-    else if (before?.state === "pending" && Duration.lessThan(lasted, after)) continue
+    if (before === undefined && Duration.isGreaterThan(after, Duration.zero)) put.push({ ...started, state: "pending" })
+    else if (before?.state === "pending" && Duration.isLessThan(lasted, after)) continue
     else if (isQuiet(key)) put.push(started)
     else {
       const alert = { ...started, ...(before?.state === "firing" && { value: before.value }), notified_at: now }

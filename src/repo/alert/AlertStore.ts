@@ -23,7 +23,7 @@ export type AlertRuleChange = AlertRuleEdit & { readonly updated_at: DateTime.Ut
 export type RuleFaultBeside = (others: ReadonlyArray<AlertRule>) => Invalid | undefined
 
 /** The rules of alerts, the alerts, and what rules measure. A change of a rule writes its audit event in the same commit. */
-export class AlertStore extends Context.Tag("webhook-trigger/AlertStore")<
+export class AlertStore extends Context.Service<
   AlertStore,
   {
     /**
@@ -78,4 +78,4 @@ export class AlertStore extends Context.Tag("webhook-trigger/AlertStore")<
       at: DateTime.Utc
     ) => Effect.Effect<ReadonlyMap<WebhookId, DayUse>, Unavailable>
   }
->() {}
+>()("webhook-trigger/AlertStore") {}

@@ -112,7 +112,7 @@ export const movedAttempt = (at: DateTime.Utc): DeliveryAttempt => ({
  * What is sent to destinations. The statement that ends a run also writes a delivery for each enabled destination of its
  * webhook that wants the event, and notifies with `DeliveryDue`. So no end is forgotten. `AlertStore` writes those of alerts.
  */
-export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
+export class DeliveryStore extends Context.Service<
   DeliveryStore,
   {
     /** Whether a destination wants one of the `earlyEvents`. */
@@ -181,4 +181,4 @@ export class DeliveryStore extends Context.Tag("webhook-trigger/DeliveryStore")<
       now: DateTime.Utc
     ) => Effect.Effect<number, Unavailable>
   }
->() {}
+>()("webhook-trigger/DeliveryStore") {}

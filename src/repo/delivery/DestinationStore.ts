@@ -33,7 +33,7 @@ export interface Author {
 export type FaultBeside = (others: ReadonlyArray<Partial<Pick<Destination, "kind" | "target">>>) => Invalid | undefined
 
 /** The destinations of webhooks' runs and of alerts, as people manage them. A change writes its audit event in the same commit. */
-export class DestinationStore extends Context.Tag("webhook-trigger/DestinationStore")<
+export class DestinationStore extends Context.Service<
   DestinationStore,
   {
     /**
@@ -85,4 +85,4 @@ export class DestinationStore extends Context.Tag("webhook-trigger/DestinationSt
       audit?: AuditDraft
     ) => Effect.Effect<void, NotFound | Unavailable>
   }
->() {}
+>()("webhook-trigger/DestinationStore") {}

@@ -1,6 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { InvalidParameter } from "../../domain/Errors.ts"
-import { RunId } from "../../domain/Id.ts"
+import { RunId, Uuid } from "../../domain/Id.ts"
 
 /** A place in a history, opaque to its reader: base64url of the values that order the rows. */
 export const encodeCursor = (place: number | string): string => Buffer.from(String(place)).toString("base64url")
@@ -19,7 +19,7 @@ const decode =
       : Effect.fail(new InvalidParameter({ name: "cursor", detail: "is not a cursor from an earlier page" }))
   }
 
-const isUuid = Schema.is(Schema.UUID)
+const isUuid = Schema.is(Uuid)
 
 /** The place where a page ends, and before which the next one begins; `undefined`: the newest. */
 export const decodeCursor = decode((text) =>

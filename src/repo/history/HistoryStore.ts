@@ -60,7 +60,7 @@ export interface QueuedFacts {
 }
 
 /** Runs for people to read. The driver cuts long texts in lists, where the rows are. */
-export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
+export class HistoryStore extends Context.Service<
   HistoryStore,
   {
     readonly run: (id: RunId) => Effect.Effect<Run, NotFound | Unavailable>
@@ -134,4 +134,4 @@ export class HistoryStore extends Context.Tag("webhook-trigger/HistoryStore")<
      */
     readonly purge: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
   }
->() {}
+>()("webhook-trigger/HistoryStore") {}

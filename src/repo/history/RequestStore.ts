@@ -12,7 +12,7 @@ export interface IgnoredCount {
 }
 
 /** Requests as they came, for people to read: the newest few of each webhook. */
-export class RequestStore extends Context.Tag("webhook-trigger/RequestStore")<
+export class RequestStore extends Context.Service<
   RequestStore,
   {
     /** Leaves out requests of deleted webhooks. Per webhook, keeps the newest of each kind. */
@@ -46,4 +46,4 @@ export class RequestStore extends Context.Tag("webhook-trigger/RequestStore")<
     /** Removes all requests and counts from before that time. */
     readonly forgetRequests: (before: DateTime.Utc) => Effect.Effect<void, Unavailable>
   }
->() {}
+>()("webhook-trigger/RequestStore") {}

@@ -1,4 +1,4 @@
-import { DateTime, Schema } from "effect"
+import { type DateTime, Schema } from "effect"
 import { RunId, type ThreadId, type WebhookId } from "../../domain/Id.ts"
 import type { RunMode, RunStatus } from "../../domain/run/Run.ts"
 import type { RunSource } from "../../domain/run/RunSource.ts"

@@ -8,7 +8,7 @@ import type { TeamName, TeamRecord } from "../../domain/Team.ts"
  * The teams. With a draft, a change writes its audit event in the same commit. Pausing a paused team, or resuming one
  * that is neither paused nor resting, changes nothing.
  */
-export class TeamStore extends Context.Tag("webhook-trigger/TeamStore")<
+export class TeamStore extends Context.Service<
   TeamStore,
   {
     readonly createTeam: (
@@ -42,4 +42,4 @@ export class TeamStore extends Context.Tag("webhook-trigger/TeamStore")<
     /** Ends the team's threads. Removes the team, its leader keys and its ended chat messages. */
     readonly deleteTeam: (team: TeamName, audit?: AuditDraft) => Effect.Effect<void, NotFound | TeamInUse | Unavailable>
   }
->() {}
+>()("webhook-trigger/TeamStore") {}

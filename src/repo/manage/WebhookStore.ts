@@ -76,7 +76,7 @@ export interface FirstVerified extends Pick<WebhookRow, "version"> {
  * The webhooks, for management and for authentication by token. With a draft, a change writes its audit event in the
  * same commit: what people had set before and after, without secrets. A new template is stored with its author.
  */
-export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
+export class WebhookStore extends Context.Service<
   WebhookStore,
   {
     readonly createWebhook: (
@@ -136,4 +136,4 @@ export class WebhookStore extends Context.Tag("webhook-trigger/WebhookStore")<
       options?: { readonly versions?: ReadonlyArray<number> | undefined; readonly audit?: AuditDraft | undefined }
     ) => Effect.Effect<ReadonlyArray<Pick<Run, "run_id" | "team">>, EditConflict | NotFound | UrlShared | Unavailable>
   }
->() {}
+>()("webhook-trigger/WebhookStore") {}

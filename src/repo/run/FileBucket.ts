@@ -11,7 +11,7 @@ export interface Bucket {
 }
 
 /** Where the contents of new files are stored. Default: in the database. A reference, so that a host need not provide it. */
-export class FileBucket extends Context.Reference<FileBucket>()("webhook-trigger/FileBucket", {
+export class FileBucket extends Context.Reference("webhook-trigger/FileBucket", {
   defaultValue: () => Option.none<Bucket>()
 }) {}
 

@@ -19,7 +19,7 @@ export interface WantedFile {
 
 /** The contents of files, in the database or in the bucket. They are stored before their run or by its leader, shared by its
  * replays, and removed some time after the last of these runs. */
-export class FileStore extends Context.Tag("webhook-trigger/FileStore")<
+export class FileStore extends Context.Service<
   FileStore,
   {
     /** The content of a run's file. `NotFound`: also if it is not fetched yet. `FileMissing`: the bucket does not return it. */
@@ -38,4 +38,4 @@ export class FileStore extends Context.Tag("webhook-trigger/FileStore")<
     /** Removes some of the contents that no run has and that were stored before, and returns their number. 0: there are none. */
     readonly removeContents: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
   }
->() {}
+>()("webhook-trigger/FileStore") {}

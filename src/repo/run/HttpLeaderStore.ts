@@ -58,7 +58,7 @@ export const renewedAfter = Duration.millis(1500)
  * it is silent. Changes are reported as `LeaderChanged` and `RunOffered`. A crash of the database may lose the changes of its
  * last second.
  */
-export class HttpLeaderStore extends Context.Tag("webhook-trigger/HttpLeaderStore")<
+export class HttpLeaderStore extends Context.Service<
   HttpLeaderStore,
   {
     /**
@@ -96,4 +96,4 @@ export class HttpLeaderStore extends Context.Tag("webhook-trigger/HttpLeaderStor
     /** The teams whose leaders are present. */
     readonly ledTeams: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
   }
->() {}
+>()("webhook-trigger/HttpLeaderStore") {}

@@ -41,7 +41,7 @@ export interface CombinedRun
 export type PlacedRun = Pick<CombinedRun, "run_id" | "prompt" | "layout" | "variables">
 
 /** The runs that wait and that are out, for the work of each second. */
-export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
+export class LaneStore extends Context.Service<
   LaneStore,
   {
     /** Whether this server does the work of this second. Only one does, and keeps it (`isHere`) while it asks each second. */
@@ -77,4 +77,4 @@ export class LaneStore extends Context.Tag("webhook-trigger/LaneStore")<
      */
     readonly forgetSent: (at: DateTime.Utc) => Effect.Effect<void, Unavailable>
   }
->() {}
+>()("webhook-trigger/LaneStore") {}

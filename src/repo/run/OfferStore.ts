@@ -28,7 +28,7 @@ export interface OfferLimits {
 }
 
 /** Requests that are offered to webhooks again. Those of a deleted webhook are gone. */
-export class OfferStore extends Context.Tag("webhook-trigger/OfferStore")<
+export class OfferStore extends Context.Service<
   OfferStore,
   {
     /** Returns whether each is kept: its webhook exists, and has not as many as the limits allow. One with a known ID is due anew. */
@@ -51,4 +51,4 @@ export class OfferStore extends Context.Tag("webhook-trigger/OfferStore")<
     ) => Effect.Effect<void, Unavailable>
     readonly removeOffer: (id: string) => Effect.Effect<void, Unavailable>
   }
->() {}
+>()("webhook-trigger/OfferStore") {}

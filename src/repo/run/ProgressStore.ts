@@ -55,7 +55,7 @@ export const shortestReport = 64
  * What leaders report while they work, kept until shortly after the run's end. It is transient: a crash of the database may
  * lose all of it but the steps, which are kept with the run.
  */
-export class ProgressStore extends Context.Tag("webhook-trigger/ProgressStore")<
+export class ProgressStore extends Context.Service<
   ProgressStore,
   {
     /**
@@ -74,4 +74,4 @@ export class ProgressStore extends Context.Tag("webhook-trigger/ProgressStore")<
     /** Removes the progress of runs that ended before, or no longer exist. */
     readonly removeProgress: (endedBefore: DateTime.Utc) => Effect.Effect<void, Unavailable>
   }
->() {}
+>()("webhook-trigger/ProgressStore") {}

@@ -20,7 +20,7 @@ export const sentBefore = <Sent extends DateTime.Utc | undefined>(
   sent_at: Sent,
   started_at: DateTime.Utc | undefined
 ): Sent | DateTime.Utc =>
-  sent_at && started_at ? DateTime.min(sent_at, DateTime.subtract(started_at, { millis: 1 })) : sent_at
+  sent_at && started_at ? DateTime.min(sent_at, DateTime.subtract(started_at, { milliseconds: 1 })) : sent_at
 
 /**
  * When an ending run was sent and started. An answer can arrive before the broker's confirmation: then it was sent between
@@ -33,7 +33,7 @@ export const timesOfEnd = (
   const noLater = (time: DateTime.Utc | undefined) => time && DateTime.min(time, end.at)
   const reported = noLater(recorded.started_at ?? end.started_at)
   const confirmed = recorded.sent_at ?? end.sent_at
-  const isKnown = confirmed !== undefined && DateTime.lessThanOrEqualTo(confirmed, end.at)
+  const isKnown = confirmed !== undefined && DateTime.isLessThanOrEqualTo(confirmed, end.at)
   const wasSent = confirmed !== undefined || isAnswer(end.outcome)
   const sent_at = sentBefore(isKnown ? confirmed : wasSent ? noLater(admitted_at) : undefined, reported)
   const started_at = reported ?? sent_at

@@ -1,4 +1,4 @@
-import { Context, Data, DateTime, type Duration, type Effect, type Either } from "effect"
+import { Context, Data, type DateTime, type Duration, type Effect, type Result } from "effect"
 import type {
   BudgetExceeded,
   IdempotencyKeyReused,
@@ -248,7 +248,7 @@ export interface StepOptions extends AcceptOptions {
 
 /** The results, in the order of the items. */
 export interface StepResult {
-  readonly accepted: ReadonlyArray<Either.Either<Acceptance, AcceptanceRefused>>
+  readonly accepted: ReadonlyArray<Result.Result<Acceptance, AcceptanceRefused>>
   readonly ended: ReadonlyArray<EndedRun>
   /** The runs that accepted ones have replaced. Of a failed one, the retry was cancelled. */
   readonly superseded: ReadonlyArray<Run>
@@ -308,7 +308,7 @@ export type QueuedRuns = ({ readonly team: TeamName } | { readonly webhook_id: W
  * The life of runs. Every method takes a group, and commits it once. Results are in the order of the items. If a run is
  * named more than once, the first item counts.
  */
-export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
+export class RunStore extends Context.Service<
   RunStore,
   {
     /**
@@ -418,4 +418,4 @@ export class RunStore extends Context.Tag("webhook-trigger/RunStore")<
      */
     readonly expire: (now: DateTime.Utc, options?: ExpireOptions) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
   }
->() {}
+>()("webhook-trigger/RunStore") {}

@@ -21,7 +21,7 @@ export interface ThreadPage {
 }
 
 /** Conversations as people read and end them. Runs join them in `RunStore.accept`. A thread without runs is gone. */
-export class ThreadStore extends Context.Tag("webhook-trigger/ThreadStore")<
+export class ThreadStore extends Context.Service<
   ThreadStore,
   {
     /** `NotFound`: there is no such team. */
@@ -44,4 +44,4 @@ export class ThreadStore extends Context.Tag("webhook-trigger/ThreadStore")<
     /** Ends a portion of the threads whose runs have ended, all accepted before `before`; returns how many. */
     readonly endIdleThreads: (before: DateTime.Utc, at: DateTime.Utc) => Effect.Effect<number, Unavailable>
   }
->() {}
+>()("webhook-trigger/ThreadStore") {}

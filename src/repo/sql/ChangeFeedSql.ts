@@ -1,12 +1,11 @@
-import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { ChangeFeed, makeChangeListeners } from "../ChangeFeed.ts"
 import { makePublish, parseChanges } from "./Changes.ts"
-import { bounded, unavailable } from "./database/Database.ts"
+import { bounded, readOnly, unavailable } from "./database/Database.ts"
 import { Notifications } from "./database/Notifications.ts"
-import { readOnly } from "./database/Session.ts"
 
-export const layer: Layer.Layer<ChangeFeed, never, SqlClient.SqlClient | Notifications> = Layer.scoped(
+export const layer: Layer.Layer<ChangeFeed, never, SqlClient.SqlClient | Notifications> = Layer.effect(
   ChangeFeed,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

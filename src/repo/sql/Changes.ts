@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { Array as Arr, Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { Change } from "../ChangeFeed.ts"
 import { bounded } from "./database/Database.ts"

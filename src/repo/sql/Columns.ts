@@ -3,13 +3,13 @@
  * optional field of a webhook or a run needs a migration, but no change here.
  */
 
-import { type SqlClient, Statement } from "@effect/sql"
 import { DateTime } from "effect"
+import { type SqlClient, Statement } from "effect/sql"
 import * as Json from "../../domain/Json.ts"
 import { storable } from "../../domain/StorableText.ts"
 
 const fromColumn = (value: unknown): unknown =>
-  value instanceof Date ? DateTime.unsafeFromDate(value) : value instanceof Uint8Array ? new Uint8Array(value) : value
+  value instanceof Date ? DateTime.fromDateUnsafe(value) : value instanceof Uint8Array ? new Uint8Array(value) : value
 
 /**
  * A row's record; a null column becomes an absent field. Columns outside `fields` are left out. Rows are trusted and
@@ -76,7 +76,8 @@ export const recordset = (
 }
 
 /** A list of columns or of values, as in SQL. */
-export const list = (parts: Iterable<string>): Statement.Fragment => Statement.unsafeFragment([...parts].join(", "))
+export const list = (parts: Iterable<string>): Statement.Fragment =>
+  Statement.fragment([Statement.literal([...parts].join(", "))])
 
 /**
  * IDs as one value: `where id = any(${uuids(sql, ids)})`. For an array, PostgreSQL uses the index of the IDs. For a

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import type { Repo } from "../Repo.ts"
 import * as AdminKeyStoreSql from "./access/AdminKeyStoreSql.ts"
 import * as ApiKeyStoreSql from "./access/ApiKeyStoreSql.ts"

@@ -1,5 +1,5 @@
 /** SQL that statements about runs share: the table `runs`, as `r`. */
-import { type SqlClient, Statement } from "@effect/sql"
+import { type SqlClient, Statement } from "effect/sql"
 import { type Run, RunRow, toRun } from "../../domain/run/Run.ts"
 import {
   allStatuses,
@@ -55,7 +55,7 @@ const summaryColumns = list(
 export const summariesOf = (
   sql: SqlClient.SqlClient,
   runs: Statement.Fragment,
-  order: Statement.Fragment = Statement.unsafeFragment("r.seq")
+  order: Statement.Fragment = Statement.fragment([Statement.literal("r.seq")])
 ): Statement.Fragment => sql`
   select ${summaryColumns}, r.seq::float8 as seq from (
     select wanted.*, wanted.variables::text as variables_text from (${runs}) as wanted offset 0
@@ -66,7 +66,7 @@ export const summaryFromRow = (row: object): RunSummary => toRunSummary(fromRow<
 const summaryFields = [...fields, "variables_size", "prompt_size", "response_size", "error_size"]
 
 const oneOfStatuses = (statuses: ReadonlyArray<RunStatus>): Statement.Fragment =>
-  Statement.unsafeFragment(`(${statuses.map((status) => `'${status}'`).join(", ")})`)
+  Statement.fragment([Statement.literal(`(${statuses.map((status) => `'${status}'`).join(", ")})`)])
 
 /**
  * `status in ${live}`: not finished. As literals, in this spelling: partial indexes use the same list, and the planner
@@ -75,36 +75,40 @@ const oneOfStatuses = (statuses: ReadonlyArray<RunStatus>): Statement.Fragment =
 export const live = oneOfStatuses(allStatuses.filter((status) => !isFinal(status)))
 
 /** A run is queued and not admitted. There is an index of these, in which they are counted. */
-export const isWaiting = Statement.unsafeFragment("(status = 'queued' and admitted_at is null)")
+export const isWaiting = Statement.fragment([Statement.literal("(status = 'queued' and admitted_at is null)")])
 
 /** A run `r` waits in its lane, which is ordered by `place`. A run whose window is open has no place yet. */
-export const inLane = Statement.unsafeFragment(
-  "(r.status = 'queued' and r.admitted_at is null and r.place is not null)"
-)
+export const inLane = Statement.fragment([
+  Statement.literal("(r.status = 'queued' and r.admitted_at is null and r.place is not null)")
+])
 
 /** The team `t` may get prompts: it is not paused, and does not rest. As in `headOf` of the function `admit`. */
-export const mayWork = Statement.unsafeFragment("(t.paused_at is null and t.resting_until is null)")
+export const mayWork = Statement.fragment([Statement.literal("(t.paused_at is null and t.resting_until is null)")])
 
 /** A run `r` asks for its approval. The end of a run clears `approval_until`. */
-export const isAwaitingApproval = Statement.unsafeFragment(
-  "(r.approval_until is not null and r.collecting_until is null)"
-)
+export const isAwaitingApproval = Statement.fragment([
+  Statement.literal("(r.approval_until is not null and r.collecting_until is null)")
+])
 
 /** Nobody has replied to the question of a run `r` that asks one, and its conversation has not ended. */
-export const isUnanswered = Statement.unsafeFragment(`(r.thread_id is null or exists (
+export const isUnanswered = Statement.fragment([
+  Statement.literal(`(r.thread_id is null or exists (
   select from webhook_trigger.threads t where t.id = r.thread_id and t.ended_at is null
 ) and not exists (
   select from webhook_trigger.runs later where later.thread_id = r.thread_id and later.seq > r.seq
 ))`)
+])
 
 /** As `stopAt`, for a timeout of the run `r` at the time `at` with this start. `greatest` ignores null. */
 export const stopAtOf = (sql: SqlClient.SqlClient, at: Statement.Fragment, started: Statement.Fragment) =>
   sql`greatest(${at}, ${started} + r.max_work_ms * interval '1 millisecond')`
 
 /** What the agent of a run `r` that times out reported last. */
-export const lastStep = Statement.unsafeFragment(
-  `(select t.steps -> -1 ->> 'title' from webhook_trigger.run_steps t where t.run_id = r.id order by t.position desc limit 1)`
-)
+export const lastStep = Statement.fragment([
+  Statement.literal(
+    `(select t.steps -> -1 ->> 'title' from webhook_trigger.run_steps t where t.run_id = r.id order by t.position desc limit 1)`
+  )
+])
 
 /** `status in ${final}`: finished. */
 export const final = oneOfStatuses(finalStatuses)
@@ -116,12 +120,14 @@ export const answered = oneOfStatuses(answeredStatuses)
 export const storesLateAnswer = oneOfStatuses(lateAnswerStatuses)
 
 /** A run `r` has ended, but its agent may still work: as `isUnreleased`. */
-export const unreleased = Statement.unsafeFragment("(r.stop_at is not null and r.released_at is null)")
+export const unreleased = Statement.fragment([Statement.literal("(r.stop_at is not null and r.released_at is null)")])
 
 /**
  * A run `r` is out: admitted and not released. A team has one at most, and holds a slot for it. In this spelling: the unique
  * index of these runs has the same condition.
  */
-export const isOut = Statement.unsafeFragment(
-  `(r.status in ${"('queued', 'running')"} and r.admitted_at is not null or r.stop_at is not null and r.released_at is null)`
-)
+export const isOut = Statement.fragment([
+  Statement.literal(
+    `(r.status in ${"('queued', 'running')"} and r.admitted_at is not null or r.stop_at is not null and r.released_at is null)`
+  )
+])

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { TimeStore } from "../TimeStore.ts"
 import { bounded } from "./database/Database.ts"
 

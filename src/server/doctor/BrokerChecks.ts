@@ -56,6 +56,6 @@ export const examineBroker = (url: Redacted.Redacted<string>, queueType: QueueTy
       }).pipe(Effect.mapError((error) => notDeclared(error, place)))
     ),
     Effect.scoped,
-    Effect.merge
+    Effect.catch(Effect.succeed)
   )
 }

@@ -1,8 +1,7 @@
-import { setTimeout } from "node:timers/promises"
-import { Effect, Redacted } from "effect"
-import pg from "pg"
-import { advice, connection } from "../../repo/sql/database/PostgresAddress.ts"
-import { readOnly, sessionSettings } from "../../repo/sql/database/Session.ts"
+import { Effect, Option, Queue, Redacted } from "effect"
+import { causeOf, readOnly } from "../../repo/sql/database/Database.ts"
+import { openSession, type Session } from "../../repo/sql/database/Driver.ts"
+import { advice, sessionOf } from "../../repo/sql/database/PostgresAddress.ts"
 import { type Examined, failedAt, oneLine, passed } from "./Check.ts"
 
 const names = [
@@ -113,56 +112,42 @@ const judged = (found: Facts, place: string): Examined => {
   return passed(names, [...known, tables])
 }
 
-const connected = async <A>(url: Redacted.Redacted, use: (client: pg.Client) => Promise<A>): Promise<A> => {
-  const client = new pg.Client({ ...connection(url), query_timeout: 5_000 })
-  client.on("error", () => {})
-  try {
-    await client.connect()
-    await client.query(sessionSettings)
-    return await use(client)
-  } finally {
-    await client.end().catch(() => {})
-  }
-}
+/** Milliseconds. */
+const silence = 5_000
+
+const connect = (url: Redacted.Redacted) => openSession({ ...sessionOf(url), silence })
 
 /** Whether a session gets its notifications. It does not behind a pooler that gives each transaction another session. */
-const isNotified = (url: Redacted.Redacted, listener: pg.Client): Promise<boolean> => {
-  const channel = `webhook_trigger_doctor_${process.pid}`
-  return connected(url, async (notifier) => {
-    let isReceived = false
-    const received = new Promise<void>((resolve) => {
-      listener.once("notification", () => {
-        isReceived = true
-        resolve()
-      })
-    })
-    await listener.query(`listen ${channel}`)
-    await notifier.query(`notify ${channel}`)
-    await Promise.race([received, setTimeout(notifiedWithin, undefined, { ref: false })])
+const isNotified = (url: Redacted.Redacted, listener: Session) =>
+  Effect.gen(function* () {
+    const channel = `webhook_trigger_doctor_${process.pid}`
+    const received = yield* listener.listen(channel)
+    yield* Effect.scoped(Effect.flatMap(connect(url), (notifier) => notifier.execute(`notify ${channel}`, [])))
+    const first = yield* Effect.timeoutOption(Queue.take(received), notifiedWithin)
+    if (Option.isSome(first)) return true
     // What has come while this process stood still is read before the answer.
-    if (!isReceived) await listener.query("select 1")
-    return isReceived
-  })
-}
+    yield* listener.execute("select 1", [])
+    return (yield* Queue.clear(received)).length > 0
+  }).pipe(Effect.scoped)
 
 /** Whether a server can use the database at `DATABASE_URL`. Changes nothing. */
 export const examineDatabase = (url: Redacted.Redacted): Effect.Effect<Examined> => {
   const { host, pathname } = new URL(Redacted.value(url))
   const place = `${host}${pathname}`
-  return Effect.tryPromise({
-    try: () =>
-      connected(url, async (client) => {
-        const { rows } = await client.query<Facts>(facts)
-        const found = judged(rows[0]!, place)
-        if (found.help !== undefined || (await isNotified(url, client))) return found
-        return failedAt(
-          names,
-          notifications,
-          "none arrives",
-          "Connect to PostgreSQL directly, or through a pooler in session mode (PgBouncer: pool_mode = session).",
-          found.checks.map(({ detail }) => detail)
-        )
-      }),
-    catch: (error) => refused(error, place)
-  }).pipe(Effect.merge)
+  return Effect.gen(function* () {
+    const session = yield* connect(url)
+    const rows: ReadonlyArray<unknown> = yield* session.execute(facts, [])
+    const found = judged(rows[0] as Facts, place)
+    if (found.help !== undefined || (yield* isNotified(url, session))) return found
+    return failedAt(
+      names,
+      notifications,
+      "none arrives",
+      "Connect to PostgreSQL directly, or through a pooler in session mode (PgBouncer: pool_mode = session).",
+      found.checks.map(({ detail }) => detail)
+    )
+  }).pipe(
+    Effect.scoped,
+    Effect.catch((error) => Effect.succeed(refused(causeOf(error), place)))
+  )
 }

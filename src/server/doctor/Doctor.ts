@@ -1,6 +1,6 @@
 /** Checks what a server and its leaders need. */
 
-import { Deferred, Duration, Effect, Either, FiberId, Option } from "effect"
+import { Deferred, Duration, Effect, Option, Result } from "effect"
 import { type Failure, usage } from "../../cli/Failure.ts"
 import type { DoctorOptions } from "../../cli/LocalCommands.ts"
 import type { AgentName } from "../../domain/AgentName.ts"
@@ -29,7 +29,7 @@ const refused = /\b(401|403|authentication_failed)\b/
 const answer = (agent: Agent): Effect.Effect<LeaderAnswer, LeaderError> =>
   Effect.gen(function* () {
     const run_id = yield* makeRunId
-    const isRefused = Deferred.unsafeMake<never, LeaderError>(FiberId.none)
+    const isRefused = Deferred.makeUnsafe<never, LeaderError>()
     const answered = agent.answer({
       prompt: {
         ...{ run_id, correlation_id: run_id, source: "chat", team: TeamName.make("doctor") },
@@ -39,32 +39,36 @@ const answer = (agent: Agent): Effect.Effect<LeaderAnswer, LeaderError> =>
       progress: ({ steps = [] }) => {
         const reason = steps.find(({ kind, title = "" }) => kind === "retry" && refused.test(title))?.title
         const code = refused.exec(reason ?? "")?.[0]
-        if (code !== undefined) Deferred.unsafeDone(isRefused, new LeaderError({ message: code }))
+        if (code !== undefined) Deferred.doneUnsafe(isRefused, new LeaderError({ message: code }))
       },
       report: () => {}
     })
     return yield* Effect.raceFirst(answered, Deferred.await(isRefused))
   }).pipe(
-    Effect.timeoutFail({
+    Effect.timeoutOrElse({
       duration: timeout,
-      onTimeout: () => new LeaderError({ message: `no answer within ${Duration.format(timeout)}` })
+      orElse: () => Effect.fail(new LeaderError({ message: `no answer within ${Duration.format(timeout)}` }))
     })
   )
 
 const checksOf = (agent: Agent): Effect.Effect<ReadonlyArray<Check>> =>
   Effect.gen(function* () {
-    const program = yield* Effect.either(AgentLeader.checkProgram(agent))
-    if (Either.isLeft(program)) {
-      return [check("program", "no", program.left.message), check("signed in", "unknown"), check("answers", "unknown")]
+    const program = yield* Effect.result(AgentLeader.checkProgram(agent))
+    if (Result.isFailure(program)) {
+      return [
+        check("program", "no", program.failure.message),
+        check("signed in", "unknown"),
+        check("answers", "unknown")
+      ]
     }
     const found = check("program", "yes", agent.program ?? "none needed")
-    const [took, answered] = yield* Effect.timed(Effect.either(answer(agent)))
-    if (Either.isRight(answered)) {
-      const response = typeof answered.right === "string" ? answered.right : answered.right.response
+    const [took, answered] = yield* Effect.timed(Effect.result(answer(agent)))
+    if (Result.isSuccess(answered)) {
+      const response = typeof answered.success === "string" ? answered.success : answered.success.response
       const said = `${Duration.toSeconds(took).toFixed(1)} s: ${oneLine(response)}`
       return [found, check("signed in", "yes"), check("answers", "yes", said)]
     }
-    const message = oneLine(answered.left.message)
+    const message = oneLine(answered.failure.message)
     return signedOut.test(message)
       ? [found, check("signed in", "no", message), check("answers", "no")]
       : [found, check("signed in", "unknown"), check("answers", "no", message)]
@@ -74,7 +78,9 @@ const checksOf = (agent: Agent): Effect.Effect<ReadonlyArray<Check>> =>
 const examineAgent = (name: AgentName, words: ReadonlyArray<string>): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const preset = presets[name]
-    const { agent, workspace } = yield* Effect.mapError(placed(words, preset.agent), (detail) => usage(detail))
+    const { agent, workspace } = yield* Effect.mapError(Effect.fromResult(placed(words, preset.agent)), (detail) =>
+      usage(detail)
+    )
     const place: Examined = Option.isSome(workspace) ? yield* examineWorkspace(workspace.value) : { checks: [] }
     const checks = yield* checksOf(agent)
     const isReady = checks.every(({ result }) => result === "yes")

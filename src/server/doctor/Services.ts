@@ -31,14 +31,14 @@ export const settings = Effect.filterOrFail(
   (found) => new LoadSettings.SettingsInvalid({ faults: conflicts(found) })
 )
 
-export type Services = Effect.Effect.Success<typeof settings>
+export type Services = Effect.Success<typeof settings>
 
 const mailChecks = ["mail server reached", "mail server signed in"]
 
 /** Whether a server can use the mail server at `SMTP_URL`. Sends nothing. */
 const examineMail = (url: Redacted.Redacted<string>): Effect.Effect<Examined> =>
   Effect.gen(function* () {
-    const server = yield* parseSmtpUrl(Redacted.value(url))
+    const server = yield* Effect.fromOption(parseSmtpUrl(Redacted.value(url)))
     const place = `${server.host}:${server.port}`
     return yield* connect({ server }).pipe(
       Effect.as(passed(mailChecks, [place])),

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Result } from "effect"
 import { LeaderError } from "../../leader/Leader.ts"
 import * as Tools from "../../leader/workspace/Tools.ts"
 import type { Repository, WorkspaceOptions } from "../../leader/workspace/Workspace.ts"
@@ -24,27 +24,25 @@ const nearest = (folder: string): string => (existsSync(folder) ? folder : neare
 const copies = ({ lfs, url }: Repository, timeout: Duration.Duration): Effect.Effect<Examined> =>
   Effect.gen(function* () {
     const { git } = Tools.inPlace({})
-    const version = yield* Effect.either(
-      Effect.zipLeft(git(["--version"]), lfs ? git(["lfs", "version"]) : Effect.void)
-    )
-    if (version._tag === "Left") {
+    const version = yield* Effect.result(Effect.tap(git(["--version"]), lfs ? git(["lfs", "version"]) : Effect.void))
+    if (Result.isFailure(version)) {
       const what = lfs ? "git and git-lfs" : "git"
-      return failedAt(names, 0, oneLine(version.left.message), `Install ${what} where the leader runs.`)
+      return failedAt(names, 0, oneLine(version.failure.message), `Install ${what} where the leader runs.`)
     }
-    const read = yield* Effect.either(
-      Effect.timeoutFail(git(["ls-remote", "--quiet", "--", url, "HEAD"]), {
+    const read = yield* Effect.result(
+      Effect.timeoutOrElse(git(["ls-remote", "--quiet", "--", url, "HEAD"]), {
         duration: timeout,
-        onTimeout: () => new LeaderError({ message: `no answer within ${Duration.format(timeout)}` })
+        orElse: () => Effect.fail(new LeaderError({ message: `no answer within ${Duration.format(timeout)}` }))
       })
     )
-    if (read._tag === "Left") {
+    if (Result.isFailure(read)) {
       const help =
         "Correct the address of --workspace, and set up git's access for the leader's user, such as a credential helper or an SSH key: git never asks for a password."
-      return failedAt(names, 1, oneLine(read.left.message), help, [version.right])
+      return failedAt(names, 1, oneLine(read.failure.message), help, [version.success])
     }
     const folder = resolve(".workspaces")
     const fault = faultOf(nearest(folder))
-    const found = [version.right, undefined, folder]
+    const found = [version.success, undefined, folder]
     return fault === undefined
       ? passed(names, found)
       : failedAt(names, 2, oneLine(fault), "Let the leader's user write in the folder in which it runs.", found)

@@ -1,5 +1,5 @@
 /** The bus drivers and their settings, for the server and for the `leader` command. */
-import { Layer, Option, type Redacted } from "effect"
+import { type Layer, Option, type Redacted } from "effect"
 import * as BusAmqp from "../../bus/amqp/BusAmqp.ts"
 import { addressOf } from "../../bus/amqp/Connection.ts"
 import * as LeaderAmqp from "../../bus/amqp/LeaderAmqp.ts"

@@ -38,7 +38,7 @@ const pglite = ({ dataDir }: Settings): RepoDriver => ({
 
 /** Parameters of the URL with which no connection can be opened. */
 export const conflicts = ({ databaseUrl }: Pick<Settings, "databaseUrl">): ReadonlyArray<SettingFault> =>
-  Option.toArray(Option.flatMapNullable(databaseUrl, addressFault)).map((accepts) => ({
+  Option.toArray(Option.flatMapNullishOr(databaseUrl, addressFault)).map((accepts) => ({
     name: "DATABASE_URL",
     accepts
   }))

@@ -1,5 +1,5 @@
 /** The server's settings, one line each. `docs/reference/settings.md` explains every variable. */
-import { Duration, Effect, Option, Schema } from "effect"
+import { Duration, Effect, Option, Schema, SchemaTransformation } from "effect"
 import { type Allowed, parseAllowed } from "../../engine/delivery/AddressPolicy.ts"
 import * as SettingsConfig from "../../engine/SettingsConfig.ts"
 import { keyText, parseKey, type SecretKey } from "../../engine/verify/SecretKeys.ts"
@@ -29,24 +29,31 @@ import * as OidcEnvironment from "./OidcEnvironment.ts"
 
 const adminKeyFormat = {
   accepts: "takes at least 16 characters: ASCII letters, digits and punctuation, no spaces",
-  schema: Schema.String.pipe(Schema.pattern(/^[\x21-\x7e]{16,}$/))
+  schema: Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{16,}$/))
 }
 
 /** Hosts, addresses and networks that destinations may have besides public addresses. */
 const allowedDestinations: Format<Allowed> = {
   accepts: "takes host names, addresses and networks such as `hooks.internal, *.corp.example.com, 10.0.0.0/8`",
-  schema: fromText(Schema.Any as Schema.Schema<Allowed>, parseAllowed, ({ hosts, networks }) =>
+  schema: fromText(Schema.Any as Schema.Codec<Allowed>, parseAllowed, ({ hosts, networks }) =>
     [...hosts, ...networks].join()
   )
 }
 
+/** Parts separated by commas. */
+const list = Schema.String.pipe(
+  Schema.decodeTo(
+    Schema.Array(Schema.String),
+    SchemaTransformation.transform({
+      decode: (text: string): ReadonlyArray<string> => text.split(",").map((part) => part.trim()),
+      encode: (parts: ReadonlyArray<string>) => parts.join()
+    })
+  )
+)
+
 const networks: Format<ReadonlyArray<string>> = {
   accepts: "takes addresses and networks such as `10.0.0.0/8, fd00::/8, 127.0.0.1`",
-  schema: Schema.transform(Schema.String, Schema.Array(Schema.String), {
-    strict: true,
-    decode: (text) => text.split(",").map((part) => part.trim()),
-    encode: (networks) => networks.join()
-  }).pipe(Schema.filter((texts) => Option.isSome(parseNetworks(texts))))
+  schema: list.check(Schema.makeFilter((texts) => Option.isSome(parseNetworks(texts))))
 }
 
 const isOrigin = (text: string): boolean =>
@@ -54,19 +61,15 @@ const isOrigin = (text: string): boolean =>
 
 const origins: Format<ReadonlyArray<string>> = {
   accepts: "takes origins such as `https://inspector.example.com, http://localhost:6274`, without a path or `*`",
-  schema: Schema.transform(Schema.String, Schema.Array(Schema.String), {
-    strict: true,
-    decode: (text) => text.split(",").map((part) => part.trim()),
-    encode: (origins) => origins.join()
-  }).pipe(Schema.filter((texts) => texts.every(isOrigin)))
+  schema: list.check(Schema.makeFilter((texts) => texts.every(isOrigin)))
 }
 
 /** The first key encrypts webhooks' secrets. Any key can decrypt them. */
 const secretKeys: Format<ReadonlyArray<SecretKey>> = {
   accepts: "takes one or more keys of 32 random bytes, each as base64 or 64 hexadecimal digits, separated by commas",
   schema: fromText(
-    Schema.Any as Schema.Schema<ReadonlyArray<SecretKey>>,
-    (text) => Option.all(text.split(",").map((part) => Option.fromNullable(parseKey(part.trim())))),
+    Schema.Any as Schema.Codec<ReadonlyArray<SecretKey>>,
+    (text) => Option.all(text.split(",").map((part) => Option.fromNullishOr(parseKey(part.trim())))),
     (keys) => keys.map(keyText).join()
   )
 }

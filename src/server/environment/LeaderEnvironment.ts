@@ -18,7 +18,7 @@ import * as LoadSettings from "./LoadSettings.ts"
 
 const leaderKey: Format<string> = {
   accepts: "takes a leader key, which begins with `whl_`",
-  schema: Schema.String.pipe(Schema.pattern(/^whl_[0-9A-Za-z]+$/))
+  schema: Schema.String.pipe(Schema.check(Schema.isPattern(/^whl_[0-9A-Za-z]+$/)))
 }
 
 export const settings = {

@@ -1,5 +1,4 @@
-import { AutoCorrect, CliConfig } from "@effect/cli"
-import { Config, type ConfigError, Data, Effect } from "effect"
+import { Config, Data, Effect, SchemaIssue } from "effect"
 import { configOf, type Setting, type Values } from "../../settings/EnvironmentVariable.ts"
 
 /** A variable with an invalid value. */
@@ -35,10 +34,22 @@ const others = [
 
 const sorted = (name: string): string => [...name].sort().join("")
 
+/** How many letters have to be changed, added or removed (Levenshtein). */
+const distanceOf = (name: string, other: string): number => {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (const [at, letter] of [...name].entries()) {
+    const next = [at + 1]
+    for (let to = 0; to < other.length; to++)
+      next.push(Math.min(row[to]! + (letter === other[to] ? 0 : 1), row[to + 1]! + 1, next[to]! + 1))
+    row = next
+  }
+  return row[other.length]!
+}
+
 /** Whether one or two letters differ, or two have changed places. Short names would be similar to those of other programs. */
 const isSimilar = (name: string, setting: string): boolean => {
   if (setting.length < 8) return false
-  const distance = AutoCorrect.levensteinDistance(name, setting, CliConfig.defaultConfig)
+  const distance = distanceOf(name, setting)
   return distance <= (setting.length < 12 ? 1 : 2) || (distance === 2 && sorted(name) === sorted(setting))
 }
 
@@ -59,19 +70,19 @@ export const warnOfMisspelled = (...tables: ReadonlyArray<Table>): Effect.Effect
   })
 
 const given = (name: string) =>
-  Effect.map(Effect.orDie(Config.withDefault(Config.string(name), "")), (text) => ({ given: text }))
+  Effect.map(Effect.orDie(Config.withDefault(Config.String(name), "")), (text) => ({ given: text }))
 
-const faultsOf = (
-  error: ConfigError.ConfigError
-): ReadonlyArray<{ readonly name: string; readonly accepts: string }> =>
-  error._op === "And" || error._op === "Or"
-    ? [...faultsOf(error.left), ...faultsOf(error.right)]
-    : [{ name: error.path.join("_"), accepts: error.message }]
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const faultsOf = ({ cause }: Config.ConfigError): ReadonlyArray<SettingFault> =>
+  cause._tag === "SourceError"
+    ? [{ name: "", accepts: cause.message }]
+    : format(cause.issue).issues.map(({ message, path = [] }) => ({ name: path.join("_"), accepts: message }))
 
 /** Reads a table of settings. Reports all invalid values at once. */
 export const load = <T extends Table>(table: T): Effect.Effect<Values<T>, SettingsInvalid> => {
   const secrets = new Set(secretsOf(table))
-  return Effect.catchAll(configOf(table), (error) =>
+  return Effect.catch(configOf(table), (error) =>
     Effect.flatMap(
       Effect.forEach(faultsOf(error), (fault) =>
         secrets.has(fault.name)

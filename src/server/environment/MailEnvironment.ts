@@ -10,12 +10,12 @@ import type { SettingFault } from "./LoadSettings.ts"
 const smtpUrl: Format<string> = {
   accepts:
     "takes a URL such as `smtps://user:password@smtp.example.com:465`, or `smtp://…` for STARTTLS, with special characters percent-encoded; `smtp://localhost:25?tls=off` for a relay without TLS and password",
-  schema: Schema.String.pipe(Schema.filter((text) => Option.isSome(parseSmtpUrl(text))))
+  schema: Schema.String.pipe(Schema.check(Schema.makeFilter((text) => Option.isSome(parseSmtpUrl(text)))))
 }
 
 const sender: Format<Sender> = {
   accepts: "takes an address such as `webhooks@example.com` or `Webhooks <webhooks@example.com>`",
-  schema: fromText(Schema.Any as Schema.Schema<Sender>, parseSender, senderText)
+  schema: fromText(Schema.Any as Schema.Codec<Sender>, parseSender, senderText)
 }
 
 export const settings = {

@@ -23,12 +23,14 @@ const issuer: Format<string> = {
   accepts:
     "takes the provider's issuer URL, such as `https://login.example.com/realms/staff`; `http` is allowed only for this machine",
   schema: Schema.String.pipe(
-    Schema.filter((text) => {
-      if (!URL.canParse(text) || text.includes("/.well-known/")) return false
-      const { hash, hostname, password, protocol, search, username } = new URL(text)
-      if (hash + search + username + password !== "") return false
-      return protocol === "https:" || (protocol === "http:" && isLoopback(hostname))
-    })
+    Schema.check(
+      Schema.makeFilter((text) => {
+        if (!URL.canParse(text) || text.includes("/.well-known/")) return false
+        const { hash, hostname, password, protocol, search, username } = new URL(text)
+        if (hash + search + username + password !== "") return false
+        return protocol === "https:" || (protocol === "http:" && isLoopback(hostname))
+      })
+    )
   )
 }
 
@@ -36,12 +38,14 @@ const areScopes = (text: string): boolean => /^[\x21-\x7e]+( +[\x21-\x7e]+)*$/.t
 
 const scopes: Format<string> = {
   accepts: "takes scopes separated by spaces, with `openid` among them",
-  schema: Schema.String.pipe(Schema.filter((text) => areScopes(text) && text.split(" ").includes("openid")))
+  schema: Schema.String.pipe(
+    Schema.check(Schema.makeFilter((text) => areScopes(text) && text.split(" ").includes("openid")))
+  )
 }
 
 const mcpScopes: Format<string> = {
   accepts: "takes scopes separated by spaces",
-  schema: Schema.String.pipe(Schema.filter(areScopes))
+  schema: Schema.String.pipe(Schema.check(Schema.makeFilter(areScopes)))
 }
 
 const isRole = (text: string | undefined): text is Role =>
@@ -64,7 +68,7 @@ const roleOfLine = (line: string): Option.Option<GroupRole> => {
 const groupRoles: Format<ReadonlyArray<GroupRole>> = {
   accepts: `takes \`GROUP=ROLE\` or \`GROUP=ROLE TEAM …\` on each line, with one of ${roleNames.join(", ")} (auditor without teams)`,
   schema: fromText(
-    Schema.Any as Schema.Schema<ReadonlyArray<GroupRole>>,
+    Schema.Any as Schema.Codec<ReadonlyArray<GroupRole>>,
     (text) =>
       Option.all(
         text

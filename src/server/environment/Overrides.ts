@@ -7,10 +7,11 @@ import type { SettingsInvalid } from "./LoadSettings.ts"
 export const withOverrides =
   (overrides: Overrides) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.configProviderWith((environment) =>
-      Effect.withConfigProvider(
-        effect,
-        ConfigProvider.orElse(ConfigProvider.fromMap(new Map(overrides)), () => environment)
+    Effect.updateService(effect, ConfigProvider.ConfigProvider, (environment) =>
+      ConfigProvider.orElse(
+        // An empty value hides that of the environment.
+        ConfigProvider.fromUnknown(Object.fromEntries(overrides), { preserveEmptyStrings: true }),
+        environment
       )
     )
 

@@ -1,4 +1,4 @@
-import { DateTime, Effect, ExecutionStrategy, Exit, Layer, Option, Scope } from "effect"
+import { DateTime, Effect, Exit, Layer, Option, Scope } from "effect"
 import type { LeaderBus } from "../../bus/Bus.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { TeamLeaders } from "../../engine/leaders/TeamLeaders.ts"
@@ -31,15 +31,15 @@ const hasKey = Effect.flatMap(LeaderKeyStore, ({ leaderKeys }) => leaderKeys(dem
 )
 
 /** Leads the demo team in this process until the operator's leader does: the answer is the prompt itself. */
-export const leader: Layer.Layer<never, never, LeaderBus | LeaderKeyStore | TeamLeaders> = Layer.scopedDiscard(
+export const leader: Layer.Layer<never, never, LeaderBus | LeaderKeyStore | TeamLeaders> = Layer.effectDiscard(
   Effect.gen(function* () {
     if (yield* hasKey) return
     const { count } = yield* TeamLeaders
     const hasOther = Effect.map(count(demo), (leaders) => leaders > 1)
     const untilReplaced = Effect.repeat(Effect.delay(hasOther, interval), { until: (hasOther) => hasOther })
-    const leading = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
-    yield* Scope.extend(echo, leading)
-    yield* Effect.forkScoped(Effect.zipRight(untilReplaced, Scope.close(leading, Exit.void)))
+    const leading = yield* Scope.fork(yield* Effect.scope)
+    yield* Scope.provide(echo, leading)
+    yield* Effect.forkScoped(Effect.andThen(untilReplaced, Scope.close(leading, Exit.void)))
   })
 )
 
@@ -52,7 +52,7 @@ export const prepare = Effect.gen(function* () {
   if (!isUnused) {
     const webhook = webhooks.find(({ name, team }) => team === demo && name === demo)
     return Option.map(
-      Option.fromNullable(webhook),
+      Option.fromNullishOr(webhook),
       (webhook): FirstWebhook.FirstWebhook => ({ webhook, token: Option.none() })
     )
   }

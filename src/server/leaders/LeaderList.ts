@@ -1,5 +1,5 @@
 /** Leaders as settings name them: one on each line, a team and what leads it. */
-import { Effect, Either, Option, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import parseArgv from "string-argv"
 import { agentNames, isAgentName } from "../../domain/AgentName.ts"
 import { TeamName } from "../../domain/Team.ts"
@@ -17,7 +17,7 @@ export interface TeamLeader {
   /** As people know it. */
   readonly title: string
   /** What leads the team and where it works, or what is wrong with its options. */
-  readonly agent: Either.Either<Placed, string>
+  readonly agent: Result.Result<Placed, string>
 }
 
 /** A team, and the words after it. */
@@ -45,7 +45,7 @@ const listOf = (
 ): Format<ReadonlyArray<TeamLeader>> => ({
   accepts: `takes ${accepts} on each line, and each team once`,
   schema: fromText(
-    Schema.Any as Schema.Schema<ReadonlyArray<TeamLeader>>,
+    Schema.Any as Schema.Codec<ReadonlyArray<TeamLeader>>,
     (text) =>
       Option.filter(
         Option.all(linesOf(text).map((line) => Option.flatMap(parseLine(line), leaderOf))),
@@ -67,11 +67,11 @@ export const commands = listOf(
     const agent = placed(words, (rest) => {
       const isJson = outputOption.every((word, index) => rest[index] === word)
       const [command, ...args] = isJson ? rest.slice(outputOption.length) : rest
-      if (command === undefined || command.startsWith("-")) return Either.left(noCommand)
-      return Either.right(Command.agent({ command, args, output: isJson ? "json-lines" : "text" }))
+      if (command === undefined || command.startsWith("-")) return Result.fail(noCommand)
+      return Result.succeed(Command.agent({ command, args, output: isJson ? "json-lines" : "text" }))
     })
-    if (Either.isLeft(agent) && agent.left === noCommand) return Option.none()
-    return Option.some({ team, title: Either.isRight(agent) ? agent.right.agent.title : "a program", agent })
+    if (Result.isFailure(agent) && agent.failure === noCommand) return Option.none()
+    return Option.some({ team, title: Result.isSuccess(agent) ? agent.success.agent.title : "a program", agent })
   }
 )
 
@@ -83,7 +83,7 @@ export const agentLines = listOf(
     if (!isAgentName(name)) return Option.none()
     const preset = presets[name]
     const agent = placed(options, preset.agent)
-    return Option.some({ team, title: Either.isRight(agent) ? agent.right.agent.title : preset.title, agent })
+    return Option.some({ team, title: Result.isSuccess(agent) ? agent.success.agent.title : preset.title, agent })
   }
 )
 
@@ -93,6 +93,6 @@ export const installedAgents: Effect.Effect<ReadonlyArray<Pick<Preset, "title" |
     const { agent, example, title } = presets[name]
     const [, ...options] = parseArgv(example)
     const made = agent(options)
-    return Either.isRight(made) && made.right.program === name && canRun(name) ? [{ title, example }] : []
+    return Result.isSuccess(made) && made.success.program === name && canRun(name) ? [{ title, example }] : []
   })
 )

@@ -1,7 +1,7 @@
 /** Leaders in the server's own process: each runs a program for every prompt of its team, on whichever bus the server has. */
 import { chownSync, mkdirSync } from "node:fs"
 import { resolve } from "node:path"
-import { Data, DateTime, type Duration, Effect, ExecutionStrategy, Layer, Option, Scope } from "effect"
+import { Data, DateTime, type Duration, Effect, Layer, Option, Scope } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import * as AgentLeader from "../../leader/AgentLeader.ts"
 import * as ProcessGroup from "../../leader/ProcessGroup.ts"
@@ -35,11 +35,14 @@ export interface Options {
 export class OptionsUnusable extends Data.TaggedError("OptionsUnusable")<{ readonly message: string }> {}
 
 const agentOf = ({ agent, team }: TeamLeader) =>
-  Effect.mapError(agent, (fault) => new OptionsUnusable({ message: `The leader of the team ${team}: ${fault}` }))
+  Effect.mapError(
+    Effect.fromResult(agent),
+    (fault) => new OptionsUnusable({ message: `The leader of the team ${team}: ${fault}` })
+  )
 
 /** Fails when options are wrong, or a program or the user does not exist, before anything is started. */
 export const check = ({ agents, leaders, leaderUser }: Pick<Options, "agents" | "leaders" | "leaderUser">) =>
-  Effect.zipRight(
+  Effect.andThen(
     ProgramUser.find(leaderUser),
     Effect.forEach(
       [...leaders, ...agents],
@@ -82,7 +85,7 @@ export const layer = ({
   programsDir,
   secrets
 }: Options) =>
-  Layer.scopedDiscard(
+  Layer.effectDiscard(
     Effect.gen(function* () {
       if (leaders.length + agents.length === 0) return
       const remembered = programsDir === undefined ? {} : { remembered: programsDir }
@@ -91,15 +94,15 @@ export const layer = ({
       const values = secrets.flatMap((name) => process.env[name] || [])
       if (Option.isNone(user)) yield* hideFromPrograms("the server's secrets", secrets, values)
       // They stop at the same time: each may take its whole grace period.
-      const all = yield* Effect.acquireRelease(Scope.make(ExecutionStrategy.parallel), Scope.close)
+      const all = yield* Effect.acquireRelease(Scope.make("parallel"), Scope.close)
       const lead = (leader: TeamLeader, more: Pick<AgentLeader.AgentLeaderOptions, "folder" | "grace">) =>
         Effect.gen(function* () {
           const { team, title } = leader
           const { agent, stallTimeout, workspace } = yield* agentOf(leader)
           const stall = Option.getOrElse(stallTimeout, () => agentStallTimeout)
           const runsAs = Option.isSome(user) ? { user: user.value } : {}
-          const leading = yield* Scope.fork(all, ExecutionStrategy.sequential)
-          yield* Scope.extend(
+          const leading = yield* Scope.fork(all)
+          yield* Scope.provide(
             AgentLeader.start({
               ...{ team, agent, ...more, ...runsAs, withheld: secrets, ...remembered },
               ...(Option.isSome(workspace) && { workspace: workspace.value }),

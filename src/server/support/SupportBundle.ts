@@ -1,15 +1,17 @@
 /** Collects what somebody needs who helps with a problem, without secrets and without texts of callers and agents. */
 import { writeFile } from "node:fs/promises"
 import { arch, cpus, freemem, loadavg, release, totalmem } from "node:os"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Option, type Redacted, Result } from "effect"
+import type { SqlError } from "effect/sql"
 import { createTarGzip } from "nanotar"
-import pg from "pg"
 import { exitCodes, Failure } from "../../cli/Failure.ts"
 import type { SupportOptions } from "../../cli/LocalCommands.ts"
 import { print } from "../../cli/Output.ts"
 import { settings as engineSettings } from "../../engine/SettingsConfig.ts"
 import { keys } from "../../leader/Place.ts"
-import { connection } from "../../repo/sql/database/PostgresAddress.ts"
+import { causeOf } from "../../repo/sql/database/Database.ts"
+import { openSession } from "../../repo/sql/database/Driver.ts"
+import { sessionOf } from "../../repo/sql/database/PostgresAddress.ts"
 import { withDeadline } from "../../runtime/Deadline.ts"
 import type { Setting } from "../../settings/EnvironmentVariable.ts"
 import * as Services from "../doctor/Services.ts"
@@ -76,9 +78,9 @@ const fromServer = (url: string, path: string, token?: string) =>
 // The state of the tables, without anything that callers, agents or people wrote.
 
 /** In milliseconds, so that a loaded database is not loaded more. */
-const query_timeout = 5_000
+const silence = 5_000
 
-const queries = {
+const queries = Object.entries({
   migrations: "select migration_id, name, created_at from webhook_trigger.migrations order by migration_id",
   tick: "select ticked_at from webhook_trigger.ticks",
   queues: `select r.team, r.status, count(*)::int as runs, min(r.accepted_at) as oldest, t.paused_at, t.resting_until
@@ -89,29 +91,27 @@ const queries = {
     from pg_stat_user_tables where schemaname = 'webhook_trigger' order by bytes desc`,
   connections: `select state, wait_event_type, count(*)::int as connections, max(now() - state_change)::text as longest
     from pg_stat_activity where datname = current_database() group by state, wait_event_type`
-} as const
+})
 
 /** The rows of each query, or why there are none. */
-const databaseState = async (url: Redacted.Redacted): Promise<Readonly<Record<keyof typeof queries, unknown>>> => {
-  const client = new pg.Client({ ...connection(url), query_timeout })
-  client.on("error", () => {})
-  try {
-    await client.connect()
-    const found: Array<readonly [string, unknown]> = []
-    for (const [name, query] of Object.entries(queries)) {
-      const rows = await client.query(query).then(
-        (result): unknown => result.rows,
-        (error: Error) => `not read: ${error.message}`
+const databaseState = (url: Redacted.Redacted) =>
+  Effect.gen(function* () {
+    const session = yield* openSession({ ...sessionOf(url), silence })
+    return yield* Effect.forEach(queries, ([name, query]) =>
+      session.executeUnprepared(query, []).pipe(
+        Effect.match({ onFailure: notRead, onSuccess: (rows) => rows }),
+        Effect.map((found) => [name, found])
       )
-      found.push([name, rows])
-    }
-    return Object.fromEntries(found) as Readonly<Record<keyof typeof queries, unknown>>
-  } finally {
-    await client.end().catch(() => {})
-  }
-}
+    )
+  }).pipe(
+    Effect.scoped,
+    Effect.match({ onFailure: notRead, onSuccess: (found) => JSON.stringify(Object.fromEntries(found), null, 2) })
+  )
 
-/** Removes what a support bundle must not contain, whichever part of it the text is from. */
+const notRead = (error: SqlError.SqlError): string => {
+  const cause = causeOf(error)
+  return `not read: ${cause instanceof Error ? cause.message : error.message}`
+}
 
 // What a support bundle must not contain is removed, whichever part of it the text is from.
 
@@ -157,23 +157,19 @@ const scrubber = (secrets: ReadonlyArray<string>) => {
 /** The files, before anything is removed from them. */
 const collect = (url: string, version: string): Effect.Effect<Readonly<Record<string, string>>> =>
   Effect.gen(function* () {
-    const loaded = yield* Effect.either(Services.settings)
-    const examined = loaded._tag === "Left" ? [] : yield* Services.examine(loaded.right)
-    const doctor =
-      loaded._tag === "Left"
-        ? `settings are not valid: ${loaded.left.faults.map(({ name }) => name).join(", ")}`
-        : examined
-            .flatMap(({ checks }) => checks)
-            .map(({ detail = "", result, what }) => `${what}: ${result} ${detail}`.trimEnd())
-            .join("\n")
-    const databaseUrl = loaded._tag === "Left" ? Option.none<Redacted.Redacted>() : loaded.right.databaseUrl
-    const database = yield* Effect.promise(() =>
-      orReason(async () =>
-        Option.isNone(databaseUrl)
-          ? "The database is embedded: only its server can read it."
-          : JSON.stringify(await databaseState(databaseUrl.value), null, 2)
-      )
-    )
+    const loaded = yield* Effect.result(Services.settings)
+    const examined = Result.isFailure(loaded) ? [] : yield* Services.examine(loaded.success)
+    const doctor = Result.isFailure(loaded)
+      ? `settings are not valid: ${loaded.failure.faults.map(({ name }) => name).join(", ")}`
+      : examined
+          .flatMap(({ checks }) => checks)
+          .map(({ detail = "", result, what }) => `${what}: ${result} ${detail}`.trimEnd())
+          .join("\n")
+    const databaseUrl = Result.isFailure(loaded) ? Option.none<Redacted.Redacted>() : loaded.success.databaseUrl
+    const database = yield* Option.match(databaseUrl, {
+      onNone: () => Effect.succeed("The database is embedded: only its server can read it."),
+      onSome: databaseState
+    })
     const metricsToken = process.env.METRICS_TOKEN?.trim() || undefined
     const [live, ready, metrics] = yield* Effect.promise(() =>
       Promise.all([

@@ -1,6 +1,6 @@
 import routes from "virtual:api-routes"
-import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
 import type { DateTime } from "effect"
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { Api } from "../../api/Api.ts"
 import * as Json from "../../domain/Json.ts"
 import { mount } from "../frame/UiPath.ts"
@@ -25,40 +25,24 @@ export type InJson<T> = unknown extends T
             ? { readonly [Key in keyof T]: InJson<T[Key]> }
             : T
 
-type Groups = typeof Api extends HttpApi.HttpApi<infer _Id, infer G, infer _E, infer _R> ? G : never
+type Groups = typeof Api extends HttpApi.HttpApi<infer _Id, infer G> ? G : never
 
 // `never` means that the endpoint does not have this part.
 type Part<Name extends string, T> = [T] extends [never] ? unknown : { readonly [Key in Name]: InJson<T> }
 
-type Method<Endpoint> = [Endpoint] extends [
-  HttpApiEndpoint.HttpApiEndpoint<
-    infer _Name,
-    infer _Method,
-    infer Path,
-    infer Query,
-    infer Payload,
-    infer Headers,
-    infer Success,
-    infer _Error,
-    infer _R,
-    infer _RE
-  >
-]
-  ? (
-      request: Part<"path", Path> &
-        Part<"query", Query> &
-        Part<"payload", Payload> &
-        Part<"headers", Headers> & { readonly signal?: AbortSignal }
-    ) => Promise<InJson<Success>>
-  : never
+type TypeOf<S> = S extends { readonly Type: infer T } ? T : never
 
-type Endpoints<Group> =
-  Group extends HttpApiGroup.HttpApiGroup<infer _Id, infer E, infer _Error, infer _R, infer _Top> ? E : never
+type Method<Endpoint> = (
+  request: Part<"path", TypeOf<HttpApiEndpoint.Params<Endpoint>>> &
+    Part<"query", TypeOf<HttpApiEndpoint.Query<Endpoint>>> &
+    Part<"payload", TypeOf<HttpApiEndpoint.Payload<Endpoint>>> &
+    Part<"headers", TypeOf<HttpApiEndpoint.Headers<Endpoint>>> & { readonly signal?: AbortSignal }
+) => Promise<InJson<TypeOf<HttpApiEndpoint.Success<Endpoint>>>>
 
 /** One function per endpoint, by group. */
 export type Client = {
   readonly [G in Groups as G["identifier"]]: {
-    readonly [E in Endpoints<G> as E extends { readonly name: infer Name extends string } ? Name : never]: Method<E>
+    readonly [E in HttpApiGroup.Endpoints<G> as E["identifier"]]: Method<E>
   }
 }
 

@@ -8,7 +8,7 @@ import { contract } from "../contract/BusContract.ts"
 import { patient } from "./OnRabbitMq.ts"
 
 const onRabbitMq = (queueType: QueueType) =>
-  Layer.unwrapScoped(
+  Layer.unwrap(
     Effect.map(freshVhost, (address) => {
       const options = { url: patient(address), queueType }
       return Layer.merge(BusAmqp.layer(options), LeaderAmqp.layer(options))

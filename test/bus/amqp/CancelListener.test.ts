@@ -1,23 +1,16 @@
 import { expect, it } from "@effect/vitest"
-import { Chunk, Deferred, Effect, Logger, Queue, Redacted, TestClock } from "effect"
+import { Deferred, Duration, Effect, Logger, Queue, Redacted } from "effect"
+import { TestClock } from "effect/testing"
 import { listenForCancellations } from "../../../src/bus/amqp/CancelListener.ts"
 import { open } from "../../../src/bus/amqp/Connection.ts"
 import { makeRunId, type RunId } from "../../../src/domain/Id.ts"
 import { freshVhost } from "../../support/fresh.ts"
-import { untilEffect } from "../../support/Until.ts"
+import { reportingSleeps } from "../../support/time/Sleeps.ts"
 import { team } from "../contract/support.ts"
 import { rawChannel } from "./RawChannel.ts"
 
-const untilPausing = untilEffect(
-  "it sleeps for ten seconds",
-  Effect.map(
-    TestClock.sleeps(),
-    Chunk.some((until) => until === 10_000)
-  )
-)
-
 /** The test's clock is still: no pause ends by itself. */
-it.scoped("a leader listens from its first prompt on, and tries again if it is refused", () =>
+it.effect("a leader listens from its first prompt on, and tries again if it is refused", () =>
   Effect.gen(function* () {
     const url = yield* freshVhost
     const logged: Array<unknown> = []
@@ -26,31 +19,28 @@ it.scoped("a leader listens from its first prompt on, and tries again if it is r
     const createChannel = connection.model.createChannel.bind(connection.model)
     connection.model.createChannel = async () => {
       const channel = await createChannel()
-      channel.once("close", () => attempts.unsafeOffer("refused"))
+      channel.once("close", () => Queue.offerUnsafe(attempts, "refused"))
       const consume = channel.consume.bind(channel)
       channel.consume = async (...request) => {
         const consumer = await consume(...request)
-        attempts.unsafeOffer("listening")
+        Queue.offerUnsafe(attempts, "listening")
         return consumer
       }
       return channel
     }
     const firstPrompt = yield* Deferred.make<void>()
     const cancelled = yield* Queue.unbounded<RunId>()
+    const sleeps = yield* Queue.unbounded<string>()
     yield* listenForCancellations(connection, team, firstPrompt, {
-      onCancel: (id) => cancelled.unsafeOffer(id),
+      onCancel: (id) => Queue.offerUnsafe(cancelled, id),
       onFile: () => {}
     }).pipe(
-      Effect.provide(
-        Logger.replace(
-          Logger.defaultLogger,
-          Logger.make(({ message }) => logged.push(message))
-        )
-      )
+      reportingSleeps((duration) => Queue.offerUnsafe(sleeps, Duration.format(duration))),
+      Effect.provide(Logger.layer([Logger.make(({ message }) => logged.push(message))]))
     )
     yield* Deferred.succeed(firstPrompt, undefined)
     expect(yield* Queue.take(attempts)).toBe("refused")
-    yield* untilPausing
+    expect(yield* Queue.take(sleeps)).toBe("10s")
     expect(logged).toHaveLength(1)
     const channel = yield* rawChannel(url)
     yield* Effect.promise(() => channel.assertExchange("webhook.cancel.deploy", "fanout"))

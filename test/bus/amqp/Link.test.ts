@@ -1,20 +1,21 @@
 import { type AddressInfo, createServer } from "node:net"
 import { expect, it } from "@effect/vitest"
-import { Chunk, Clock, Deferred, Effect, Exit, Fiber, Queue, Redacted, Schedule, Scope, TestClock } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Queue, Redacted, Schedule, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import * as Broker from "../../../src/bus/amqp/Broker.ts"
 import * as Link from "../../../src/bus/amqp/Link.ts"
 import { freshVhost } from "../../support/fresh.ts"
 import { Proxy } from "../../support/Proxy.ts"
-import { untilEffect } from "../../support/Until.ts"
+import { reportingSleeps } from "../../support/time/Sleeps.ts"
 
-it.scopedLive("is given up also while what was on a lost connection is being closed", () =>
+it.live("is given up also while what was on a lost connection is being closed", () =>
   Effect.gen(function* () {
     const url = Redacted.make(yield* freshVhost)
     const scope = yield* Scope.make()
     const isClosing = yield* Deferred.make<void>()
     const mayClose = yield* Deferred.make<void>()
     let connections = 0
-    const link = yield* Scope.extend(
+    const link = yield* Scope.provide(
       Link.make({
         broker: Broker.make(url),
         name: "test",
@@ -22,7 +23,7 @@ it.scopedLive("is given up also while what was on a lost connection is being clo
           Effect.gen(function* () {
             connections++
             yield* Effect.addFinalizer(() =>
-              Effect.zipRight(Deferred.succeed(isClosing, undefined), Deferred.await(mayClose))
+              Effect.andThen(Deferred.succeed(isClosing, undefined), Deferred.await(mayClose))
             )
             yield* Effect.addFinalizer(() => Effect.void)
           })
@@ -32,7 +33,7 @@ it.scopedLive("is given up also while what was on a lost connection is being clo
     const { connection } = yield* Effect.retry(link.get, Schedule.spaced("20 millis"))
     connection.markLost("for the test")
     yield* Deferred.await(isClosing)
-    const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+    const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
     // The interruption is with the link's fiber once this one has had its turn.
     yield* Effect.sleep(0)
     yield* Deferred.succeed(mayClose, undefined)
@@ -50,7 +51,7 @@ const linkTo = (broker: Broker.Broker, name: string) =>
   })
 
 /** The test's clock stands still: no pause ends by itself. */
-it.scoped("tries again as soon as another link to the same broker has connected", () =>
+it.effect("tries again as soon as another link to the same broker has connected", () =>
   Effect.gen(function* () {
     const url = yield* freshVhost
     const proxy = yield* Effect.acquireRelease(
@@ -68,32 +69,29 @@ it.scoped("tries again as soon as another link to the same broker has connected"
   })
 )
 
-/** Waits until something sleeps that a second wakes. */
-const untilPausing = untilEffect(
-  "something sleeps for a second at the most",
-  Effect.zipWith(TestClock.sleeps(), Clock.currentTimeMillis, (sleeps, now) =>
-    Chunk.some(sleeps, (until) => until <= now + 1_000)
-  )
-)
-
-it.scoped("pauses for a second at the most, however often it has failed", () =>
+it.effect("pauses for a second at the most, however often it has failed", () =>
   Effect.gen(function* () {
     const attempts = yield* Queue.unbounded<void>()
     const server = createServer((client) => {
       client.resetAndDestroy()
-      attempts.unsafeOffer(undefined)
+      Queue.offerUnsafe(attempts, undefined)
     })
     yield* Effect.acquireRelease(
-      Effect.async<void>((resume) => {
+      Effect.callback<void>((resume) => {
         server.listen(0, "127.0.0.1", () => resume(Effect.void))
       }),
       () => Effect.sync(() => server.close())
     )
     const { port } = server.address() as AddressInfo
-    yield* linkTo(Broker.make(Redacted.make(`amqp://127.0.0.1:${port}`)), "refused")
+    const pauses = yield* Queue.unbounded<void>()
+    yield* linkTo(Broker.make(Redacted.make(`amqp://127.0.0.1:${port}`)), "refused").pipe(
+      reportingSleeps((duration) => {
+        if (Duration.toMillis(duration) <= 1_000) Queue.offerUnsafe(pauses, undefined)
+      })
+    )
     for (let i = 0; i < 8; i++) {
       yield* Queue.take(attempts)
-      yield* untilPausing
+      yield* Queue.take(pauses)
       yield* TestClock.adjust("1 second")
     }
     yield* Queue.take(attempts)

@@ -1,6 +1,6 @@
 /** A behaviour of the bus on a RabbitMQ of its own. */
 import { it } from "@effect/vitest"
-import { Effect, Logger, LogLevel, Metric, Redacted, type Scope } from "effect"
+import { Effect, Metric, Redacted, References, type Scope } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import { received } from "../../../src/bus/amqp/Metrics.ts"
 import type { QueueType } from "../../../src/bus/amqp/Topology.ts"
@@ -20,9 +20,9 @@ export const behaviour = (
     Effect.gen(function* () {
       const url = yield* freshVhost
       const layer = BusAmqp.layer({ url: patient(url), queueType })
-      yield* Effect.provide(Effect.scoped(Effect.zipRight(untilUp, test(url))), layer)
-    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+      yield* Effect.provide(Effect.scoped(Effect.andThen(untilUp, test(url))), layer)
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
 export const counted = (kind: string) =>
-  Effect.map(Metric.value(Metric.tagged(received, "kind", kind)), ({ count }) => count)
+  Effect.map(Metric.value(Metric.withAttributes(received, { kind })), ({ count }) => count)

@@ -35,7 +35,7 @@ export const reply = (channel: Channel, body: string | Buffer, options: Options.
 
 /** The next message of a queue, waited for. */
 export const nextMessage = (channel: Channel, queue: string): Effect.Effect<ConsumeMessage> =>
-  Effect.async((resume) => {
+  Effect.callback((resume) => {
     void channel.prefetch(1).then(() =>
       channel.consume(queue, (message) => {
         if (message === null) return

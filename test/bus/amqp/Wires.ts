@@ -1,6 +1,6 @@
 /** The bus while its broker goes away, falls silent, blocks, or loses queues. */
 import { it } from "@effect/vitest"
-import { Effect, Layer, Logger, LogLevel, Queue, Redacted, Schedule, Scope } from "effect"
+import { Effect, Layer, Queue, Redacted, References, Schedule, type Scope } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import { Bus, type LeaderBus, type Reply } from "../../../src/bus/Bus.ts"
@@ -46,7 +46,7 @@ export const behaviour = (
       })
       const layer = Layer.merge(BusAmqp.layer(through(wires.server)), LeaderAmqp.layer(through(wires.leader)))
       yield* Effect.provide(Effect.scoped(test(wires)), layer)
-    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
 /** For a minute at least. */

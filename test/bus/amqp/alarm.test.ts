@@ -40,7 +40,7 @@ describe("a broker with an alarm", () => {
         expect(yield* refusal(bus.publish(prompt))).toBe("the broker did not confirm in time")
         // It fails unless the refusal comes without any wait.
         for (let i = 0; i < 5; i++) Effect.runSync(refusal(bus.publish(prompt)))
-        expect((yield* Effect.either(bus.ping))._tag).toBe("Left")
+        expect((yield* Effect.result(bus.ping))._tag).toBe("Failure")
         expect((yield* bus.queue(team)).consumers).toBe(1)
         yield* Effect.promise(() => broker.control("set_vm_memory_high_watermark", "0.4"))
         yield* Effect.retry(bus.publish(prompt), again)

@@ -21,7 +21,7 @@ describe("the bus and its connections", () => {
           // Its connection for replies may take longer than a reply waits.
           if (seen.length > 1) return Effect.retry(echo(delivery), again)
           return Deferred.succeed(begun, undefined).pipe(
-            Effect.zipRight(Effect.never),
+            Effect.andThen(Effect.never),
             Effect.onInterrupt(() => Effect.sync(() => (stopped = true)))
           )
         })
@@ -49,15 +49,15 @@ describe("the bus and its connections", () => {
         const stop = yield* startLeader(
           () =>
             Deferred.succeed(begun, undefined).pipe(
-              Effect.zipRight(Effect.never),
+              Effect.andThen(Effect.never),
               Effect.onInterrupt(() => Effect.sync(() => (interrupted = true)))
             ),
           { grace: 3_600_000 }
         )
         yield* bus.publish(yield* makePrompt())
         yield* Deferred.await(begun)
-        const stopping = yield* Effect.fork(stop)
-        yield* Effect.yieldNow()
+        const stopping = yield* Effect.forkChild(stop)
+        yield* Effect.yieldNow
         leader.reset()
         yield* Fiber.join(stopping)
         expect(interrupted).toBe(true)

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import type { Message } from "amqplib"
-import { Chunk, Effect, Either, Layer, Logger, LogLevel, Option, Queue } from "effect"
+import { Effect, Latch, Layer, Logger, Option, Queue, References, Result, Semaphore } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../../src/bus/amqp/LeaderAmqp.ts"
 import { decodeReply } from "../../../src/bus/amqp/Wire.ts"
@@ -35,7 +35,7 @@ describe("the exchange for cancellations", () => {
       yield* nextMessage(channel, "team.deploy")
       yield* Effect.promise(() => channel.deleteExchange("webhook.cancel.deploy"))
       const prompt = yield* makePrompt()
-      yield* Effect.zipRight(
+      yield* Effect.andThen(
         untilUp,
         Effect.flatMap(Bus, (bus) => bus.publish(prompt))
       ).pipe(Effect.provide(Layer.fresh(BusAmqp.layer({ url: patient(url), queueType: "classic" }))))
@@ -82,7 +82,7 @@ describe("replies of leaders in other languages", () => {
     Effect.gen(function* () {
       const sent = 5
       const taken = yield* Queue.unbounded<Reply>()
-      const room = yield* Effect.makeSemaphore(1_000)
+      const room = yield* Semaphore.make(1_000)
       yield* room.take(1_000)
       let failures = 1
       let atOnce = 0
@@ -97,7 +97,7 @@ describe("replies of leaders in other languages", () => {
       })
       yield* consume(([first, ...more]) => {
         expect(more).toEqual([])
-        return Effect.zipRight(first?._tag === "File" ? store : Effect.void, Queue.offer(taken, first!))
+        return Effect.andThen(first?._tag === "File" ? store : Effect.void, Queue.offer(taken, first!))
       })
       const channel = yield* rawChannel(url)
       const { run_id } = yield* makePrompt()
@@ -122,12 +122,12 @@ describe("replies of leaders in other languages", () => {
     Effect.gen(function* () {
       const down = new Unavailable({ what: "database", detail: "down" })
       const taken = yield* Queue.unbounded<Reply>()
-      const tried = yield* Effect.makeLatch()
+      const tried = yield* Latch.make()
       let stores = false
       let failures = 1
       yield* consume(([first]) => {
         if (first?._tag !== "File") return failures-- > 0 ? down : Queue.offer(taken, first!)
-        return stores ? Queue.offer(taken, first) : Effect.zipRight(tried.open, down)
+        return stores ? Queue.offer(taken, first) : Effect.andThen(tried.open, down)
       })
       const channel = yield* rawChannel(url)
       const { run_id } = yield* makePrompt()
@@ -182,7 +182,7 @@ describe("replies of leaders in other languages", () => {
       }).pipe(Effect.scoped, Effect.provide(BusAmqp.layer({ url: patient(url), queueType: "classic" })))
       const { messageCount } = yield* Effect.promise(() => channel.checkQueue("webhook.replies.inbox"))
       expect(messageCount).toBe(0)
-    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
   it.live("an answer over 1 MiB arrives once, as its beginning, and is acknowledged", () =>
@@ -204,7 +204,7 @@ describe("replies of leaders in other languages", () => {
           yield* reply(channel, body, { correlationId: run_id, contentType })
         }
         yield* reply(channel, "good", { correlationId: next.run_id, contentType: "text/plain" })
-        expect(Chunk.toReadonlyArray(yield* Queue.takeN(collected, 5))).toEqual([
+        expect(yield* Queue.takeN(collected, 5)).toEqual([
           ...Array(3).fill({ _tag: "Answered", ...kept }),
           { _tag: "Answered", ...kept, response: "the beginning" },
           { _tag: "Answered", run_id: next.run_id, response: "good" }
@@ -212,7 +212,7 @@ describe("replies of leaders in other languages", () => {
       }).pipe(Effect.scoped, Effect.provide(BusAmqp.layer({ url: patient(url), queueType: "classic" })))
       const { messageCount } = yield* Effect.promise(() => channel.checkQueue("webhook.replies.inbox"))
       expect(messageCount).toBe(0)
-    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
   it("of JSON that is longer than messages of RabbitMQ 4, the beginning is kept as it is", () => {
@@ -221,10 +221,10 @@ describe("replies of leaders in other languages", () => {
       ({ content: Buffer.alloc(16 * 1024 * 1024 + 1, " "), properties: { type } }) as unknown as Message
     const kept = " ".repeat(65_536)
     expect(decodeReply(message("response"), run_id)).toEqual(
-      Either.right({ kind: "response", reply: { _tag: "Answered", run_id, response: kept, truncated: true } })
+      Result.succeed({ kind: "response", reply: { _tag: "Answered", run_id, response: kept, truncated: true } })
     )
     expect(decodeReply(message("error"), run_id)).toEqual(
-      Either.right({ kind: "error", reply: { _tag: "Failed", run_id, message: kept } })
+      Result.succeed({ kind: "error", reply: { _tag: "Failed", run_id, message: kept } })
     )
   })
 
@@ -290,7 +290,7 @@ describe("a server's rights", () => {
         Effect.provide(BusAmqp.layer({ url: serverUrl, queueType: "classic" })),
         Effect.provide(LeaderAmqp.layer({ url: patient(url), queueType: "classic" }))
       )
-    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 })
 
@@ -321,22 +321,22 @@ describe("a leader's rights", () => {
         Effect.provide(BusAmqp.layer({ url: patient(url), queueType: "classic" })),
         Effect.provide(LeaderAmqp.layer({ url: leaderUrl, queueType: "classic" }))
       )
-    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
-  it.scopedLive("are enough to notice that no server knows its team", () =>
+  it.live("are enough to notice that no server knows its team", () =>
     Effect.gen(function* () {
       const url = yield* freshVhost
       const warnings = yield* Queue.unbounded<unknown>()
       const logger = Logger.make(({ logLevel, message }) => {
-        if (logLevel._tag === "Warning" && String(message).includes("the team")) warnings.unsafeOffer(message)
+        if (logLevel === "Warn" && String(message).includes("the team")) Queue.offerUnsafe(warnings, message)
       })
       const lead = (name: TeamName) =>
         Effect.gen(function* () {
           const leaderUrl = yield* addressWith(url, rightsOf(name, { vhost: "", user: Option.none() }))
           const leader = Leader.start({ team: name, handler: () => Effect.succeed("") })
           const layer = LeaderAmqp.layer({ url: leaderUrl, queueType: "classic" })
-          yield* Effect.forkScoped(Effect.provide(Effect.zipRight(leader, Effect.never), layer))
+          yield* Effect.forkScoped(Effect.provide(Effect.andThen(leader, Effect.never), layer))
         })
       yield* Effect.gen(function* () {
         yield* untilUp
@@ -350,7 +350,7 @@ describe("a leader's rights", () => {
         ])
       }).pipe(
         Effect.provide(BusAmqp.layer({ url: patient(url), queueType: "classic" })),
-        Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+        Effect.provide(Logger.layer([logger]))
       )
     })
   )

@@ -1,7 +1,7 @@
 /** Progress on RabbitMQ, as leaders in other languages report it. */
 import { describe, expect, it } from "@effect/vitest"
 import type { Channel } from "amqplib"
-import { Deferred, Effect, Logger, LogLevel, Metric, Queue, Schedule, type Scope } from "effect"
+import { Deferred, Effect, Metric, Queue, References, Schedule, type Scope } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
 import { received } from "../../../src/bus/amqp/Metrics.ts"
 import { Bus, type Reply, type RunProgress } from "../../../src/bus/Bus.ts"
@@ -15,11 +15,12 @@ const behaviour = (name: string, test: (url: string) => Effect.Effect<unknown, u
     Effect.gen(function* () {
       const url = yield* freshVhost
       const layer = BusAmqp.layer({ url: patient(url), queueType: "classic" })
-      yield* Effect.provide(Effect.scoped(Effect.zipRight(untilUp, test(url))), layer)
-    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+      yield* Effect.provide(Effect.scoped(Effect.andThen(untilUp, test(url))), layer)
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
-const counted = (kind: string) => Effect.map(Metric.value(Metric.tagged(received, "kind", kind)), ({ count }) => count)
+const counted = (kind: string) =>
+  Effect.map(Metric.value(Metric.withAttributes(received, { kind })), ({ count }) => count)
 
 const publish = (channel: Channel, routingKey: string, correlationId: string, body: string) =>
   channel.publish("webhook.replies", routingKey, Buffer.from(body), { type: "progress", correlationId })
@@ -34,8 +35,8 @@ const observe = (channel: Channel) =>
     yield* bus.consume((group) => Effect.asVoid(Queue.offerAll(replies, group)), {
       correlation: byRunId,
       progress: (progress) => {
-        if (progress.activity === "starting") Deferred.unsafeDone(listening, Effect.void)
-        else observed.unsafeOffer(progress)
+        if (progress.activity === "starting") Deferred.doneUnsafe(listening, Effect.void)
+        else Queue.offerUnsafe(observed, progress)
       }
     })
     const { run_id } = yield* makePrompt()
@@ -79,7 +80,7 @@ describe("progress on the wire", () => {
       const text = "x".repeat(4096)
       for (let seq = 0; seq < 25_000; seq++) {
         if (!publish(channel, "progress", run_id, JSON.stringify({ seq, text }))) {
-          yield* Effect.async<void>((resume) => void channel.once("drain", () => resume(Effect.void)))
+          yield* Effect.callback<void>((resume) => void channel.once("drain", () => resume(Effect.void)))
         }
       }
       channel.publish("webhook.replies", "", Buffer.from('{"response": "done"}'), { correlationId: run_id })

@@ -28,7 +28,7 @@ describe("a prompt on the wire", () => {
       const channel = yield* rawChannel(url)
       yield* declareTeam(channel, team)
       const webhook = { id: WebhookId.make("01890a5d-ac96-774b-bcce-b302099a8057"), name: "nightly" }
-      const deadline = DateTime.unsafeMake(Date.now() + 60_000)
+      const deadline = DateTime.makeUnsafe(Date.now() + 60_000)
       const prompt = yield* makePrompt({ correlation_id: "opaque", source: "webhook", webhook, deadline })
       const left = () => DateTime.toEpochMillis(deadline) - Date.now()
       const most = left()

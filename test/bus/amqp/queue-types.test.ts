@@ -21,7 +21,7 @@ const answered = Effect.gen(function* () {
 /** A server and a leader, as after a start. */
 const started = (url: string) => {
   const options = { url: patient(url), queueType: "classic" } as const
-  return Effect.zipRight(untilUp, answered).pipe(
+  return Effect.andThen(untilUp, answered).pipe(
     Effect.scoped,
     Effect.provide(Layer.fresh(Layer.merge(BusAmqp.layer(options), LeaderAmqp.layer(options))))
   )
@@ -83,18 +83,10 @@ describe("the limit of consumer_timeout", () => {
       const limit = workLimit(model.serverProperties)
       const options = { url: patient(url), queueType: "classic" } as const
       const layer = Layer.fresh(Layer.merge(BusAmqp.layer(options), LeaderAmqp.layer(options)))
-      yield* Effect.zipRight(untilUp, Effect.zipRight(Effect.scoped(answered), Effect.scoped(answered))).pipe(
+      yield* Effect.andThen(untilUp, Effect.andThen(Effect.scoped(answered), Effect.scoped(answered))).pipe(
         Effect.provide(layer)
       )
       expect(warnings.filter((line) => line.includes("consumer_timeout"))).toEqual(limit === undefined ? [] : [limit])
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(
-        Logger.replace(
-          Logger.defaultLogger,
-          Logger.make(({ message }) => warnings.push(String(message)))
-        )
-      )
-    )
+    }).pipe(Effect.scoped, Effect.provide(Logger.layer([Logger.make(({ message }) => warnings.push(String(message)))])))
   })
 })

@@ -51,7 +51,7 @@ describe.concurrent("the bus and its connections", () => {
       Effect.gen(function* () {
         const bus = yield* Bus
         const replies = yield* collectReplies
-        const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
+        const prompt = yield* makePrompt({ deadline: DateTime.makeUnsafe(Date.now() - 1) })
         yield* bus.publish(prompt)
         server.pass()
         expect(yield* Queue.take(replies)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
@@ -92,7 +92,7 @@ describe.concurrent("the bus and its connections", () => {
   behaviour("closes although the broker is silent, and nobody has noticed that", ({ server }) =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
-      yield* consume(() => Effect.void).pipe(Scope.extend(scope))
+      yield* consume(() => Effect.void).pipe(Scope.provide(scope))
       yield* untilUp
       server.silence("all")
       const before = server.connections
@@ -166,7 +166,7 @@ describe.concurrent("the bus and its connections", () => {
         }).pipe(
           Effect.scoped,
           Effect.provide(BusAmqp.layer({ url: Redacted.make(url), queueType: "classic" })),
-          Effect.provide(Logger.replace(Logger.defaultLogger, logger))
+          Effect.provide(Logger.layer([logger]))
         )
       yield* run("amqp://user:hunter2@127.0.0.1:1/vhost")
       yield* run("amqp://user:hunter2@127.0.0.1:99999999")
@@ -190,13 +190,13 @@ describe("the bus", () => {
         const replies = yield* collectReplies
         yield* startLeader(echo)
         yield* roundTrip(replies)
-        const before = yield* Metric.value(Metric.tagged(reconnects, "connection", "consume"))
+        const before = yield* Metric.value(Metric.withAttributes(reconnects, { connection: "consume" }))
         for (let i = 0; i < 3; i++) {
           server[how]()
           leader[how]()
           yield* roundTrip(replies)
         }
-        const after = yield* Metric.value(Metric.tagged(reconnects, "connection", "consume"))
+        const after = yield* Metric.value(Metric.withAttributes(reconnects, { connection: "consume" }))
         expect(after.count).toBeGreaterThan(before.count)
       })
     )

@@ -40,6 +40,6 @@ export const contract = (
   if (!isRelayed) describe("the handling of replies", () => handling(behaviour))
   behaviour(
     "the bus answers a ping",
-    Effect.flatMap(Bus, (bus) => Effect.zipRight(bus.reachable, bus.ping))
+    Effect.flatMap(Bus, (bus) => Effect.andThen(bus.reachable, bus.ping))
   )
 }

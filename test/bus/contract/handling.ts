@@ -13,7 +13,7 @@ const answerAll = (answers: ReadonlyArray<string>, then: Effect.Effect<void> = E
   Effect.gen(function* () {
     const bus = yield* Bus
     const answered = yield* Queue.unbounded<RunId>()
-    yield* startLeader((delivery) => Effect.zipRight(echo(delivery), Queue.offer(answered, delivery.prompt.run_id)))
+    yield* startLeader((delivery) => Effect.andThen(echo(delivery), Queue.offer(answered, delivery.prompt.run_id)))
     for (const [index, prompt] of answers.entries()) {
       if (index === 1) yield* then
       yield* bus.publish(yield* makePrompt({ prompt }))
@@ -38,7 +38,7 @@ const consumeAfterPause = Effect.fnUntraced(function* (checks?: Pick<ReplyChecks
         if (++busy > 1) overlaps = true
         yield* Deferred.succeed(begun, undefined)
         yield* Deferred.await(goOn)
-        yield* Effect.yieldNow()
+        yield* Effect.yieldNow
         groups.push(replies)
         yield* Queue.offerAll(handled, replies)
         // Also if it is interrupted, as when a busy machine loses the connection: then the broker gives the replies again.
@@ -56,10 +56,12 @@ const consumeAfterPause = Effect.fnUntraced(function* (checks?: Pick<ReplyChecks
 
 /** Waits until no more than this many replies are still stored by a broker, and not with the consumer. */
 const untilWaiting = (most: number) =>
-  Effect.flatMap(Bus, (bus) =>
-    bus.durable
-      ? Effect.repeat(bus.repliesWaiting, { until: (count) => count <= most, schedule: Schedule.spaced("20 millis") })
-      : Effect.void
+  Effect.flatMap(
+    Bus,
+    (bus): Effect.Effect<unknown, Unavailable> =>
+      bus.durable
+        ? Effect.repeat(bus.repliesWaiting, { until: (count) => count <= most, schedule: Schedule.spaced("20 millis") })
+        : Effect.void
   )
 
 export const handling = (behaviour: Behaviour): void => {
@@ -68,7 +70,7 @@ export const handling = (behaviour: Behaviour): void => {
     Effect.gen(function* () {
       const bus = yield* Bus
       const collected = yield* collectReplies
-      yield* startLeader((delivery) => Effect.zipRight(delivery.reply({ _tag: "Started" }), echo(delivery)))
+      yield* startLeader((delivery) => Effect.andThen(delivery.reply({ _tag: "Started" }), echo(delivery)))
       const { run_id } = yield* Effect.tap(makePrompt(), (prompt) => bus.publish(prompt))
       expect(Array.from(yield* Queue.takeN(collected, 2))).toEqual([
         { _tag: "Started", run_id },
@@ -177,7 +179,7 @@ export const handling = (behaviour: Behaviour): void => {
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
       const scope = yield* Scope.make()
-      yield* consume(() => Effect.zipRight(Deferred.succeed(begun, undefined), Effect.never)).pipe(Scope.extend(scope))
+      yield* consume(() => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)).pipe(Scope.provide(scope))
       const answered = yield* answerAll(Array.from({ length: 10 }, (_, i) => `answer ${i}`))
       yield* Deferred.await(begun)
       yield* Scope.close(scope, Exit.void)

@@ -1,6 +1,6 @@
 /** What becomes of a prompt by what happens to its leader. */
 import { expect } from "@effect/vitest"
-import { Chunk, Deferred, Effect, Fiber, Option, Queue } from "effect"
+import { Deferred, Effect, Fiber, Option, Queue } from "effect"
 import { Bus, type Delivery } from "../../../src/bus/Bus.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { type Behaviour, collectReplies, echo, makePrompt, startLeader, untilQueue } from "./support.ts"
@@ -8,7 +8,7 @@ import { type Behaviour, collectReplies, echo, makePrompt, startLeader, untilQue
 /** Asks again and again: a leader may lead before it listens. */
 const untilCancelled = ({ cancelled }: Delivery, cancel: Effect.Effect<void, Unavailable>) =>
   cancel.pipe(
-    Effect.zipRight(Effect.timeoutOption(Deferred.await(cancelled), "100 millis")),
+    Effect.andThen(Effect.timeoutOption(Deferred.await(cancelled), "100 millis")),
     Effect.repeat({ until: Option.isSome })
   )
 
@@ -51,7 +51,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
     Effect.gen(function* () {
       const bus = yield* Bus
       const begun = yield* Deferred.make<void>()
-      const stop = yield* startLeader(() => Effect.zipRight(Deferred.succeed(begun, undefined), Effect.never))
+      const stop = yield* startLeader(() => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
       const prompts = [yield* makePrompt(), yield* makePrompt(), yield* makePrompt()]
       for (const prompt of prompts) yield* bus.publish(prompt)
       yield* Deferred.await(begun)
@@ -59,8 +59,8 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const deliveries = yield* Queue.unbounded<Delivery>()
       yield* startLeader((delivery) => Effect.asVoid(Queue.offer(deliveries, delivery)))
       const got = yield* Queue.takeN(deliveries, 3)
-      expect(Chunk.toReadonlyArray(got).map(({ prompt }) => prompt.run_id)).toEqual(prompts.map((it) => it.run_id))
-      expect(Chunk.toReadonlyArray(got).map(({ redelivered }) => redelivered)).toEqual([true, false, false])
+      expect(got.map(({ prompt }) => prompt.run_id)).toEqual(prompts.map((it) => it.run_id))
+      expect(got.map(({ redelivered }) => redelivered)).toEqual([true, false, false])
     })
   )
 
@@ -70,7 +70,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const bus = yield* Bus
       const deliveries = yield* Queue.unbounded<Delivery>()
       yield* startLeader((delivery) =>
-        Effect.zipRight(Queue.offer(deliveries, delivery), Deferred.await(delivery.cancelled))
+        Effect.andThen(Queue.offer(deliveries, delivery), Deferred.await(delivery.cancelled))
       )
       const prompts = [yield* makePrompt(), yield* makePrompt(), yield* makePrompt(), yield* makePrompt()]
       yield* Effect.forEach(prompts, (prompt) => bus.publish(prompt), { discard: true })
@@ -116,7 +116,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const [one, two] = [yield* makePrompt(), yield* makePrompt()]
       yield* bus.publish(one)
       yield* bus.publish(two)
-      const got = Chunk.toReadonlyArray(yield* Queue.takeN(seen, 2))
+      const got = yield* Queue.takeN(seen, 2)
       expect(got.map(({ prompt, redelivered }) => [prompt.run_id, redelivered])).toEqual([
         [one.run_id, true],
         [two.run_id, false]
@@ -139,7 +139,7 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const [one, two] = [yield* makePrompt(), yield* makePrompt()]
       yield* bus.publish(one)
       yield* bus.publish(two)
-      const order = Chunk.toReadonlyArray(yield* Queue.takeN(seen, 4))
+      const order = yield* Queue.takeN(seen, 4)
       expect(order).toEqual([one.run_id, one.run_id, one.run_id, two.run_id])
     })
   )
@@ -166,8 +166,8 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       const stop = yield* startLeader(
         (delivery) =>
           Deferred.succeed(begun, undefined).pipe(
-            Effect.zipRight(Deferred.await(finish)),
-            Effect.zipRight(echo(delivery))
+            Effect.andThen(Deferred.await(finish)),
+            Effect.andThen(echo(delivery))
           ),
         { grace: 60_000 }
       )
@@ -175,8 +175,8 @@ export const leaders = (behaviour: Behaviour, { isRelayed, withStandby }: Option
       yield* bus.publish(one)
       yield* bus.publish(two)
       yield* Deferred.await(begun)
-      const stopping = yield* Effect.fork(stop)
-      yield* Effect.yieldNow()
+      const stopping = yield* Effect.forkChild(stop)
+      yield* Effect.yieldNow
       yield* Deferred.succeed(finish, undefined)
       yield* Fiber.join(stopping)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "Answered", run_id: one.run_id, response: "hello" })

@@ -14,15 +14,15 @@ const observe = (servers: number) =>
       yield* bus.consume(() => Effect.void, {
         correlation: byRunId,
         progress: (progress) => {
-          if (progress.activity === "starting") Deferred.unsafeDone(listening, Effect.void)
-          else observed.unsafeOffer({ server, progress })
+          if (progress.activity === "starting") Deferred.doneUnsafe(listening, Effect.void)
+          else Queue.offerUnsafe(observed, { server, progress })
         }
       })
     }
     const untilListening = (delivery: Delivery) =>
       delivery
         .progress({ seq: 0, activity: "starting" })
-        .pipe(Effect.zipRight(Effect.sleep("20 millis")), Effect.repeat({ until: () => Deferred.isDone(listening) }))
+        .pipe(Effect.andThen(Effect.sleep("20 millis")), Effect.repeat({ until: () => Deferred.isDone(listening) }))
     return { observed, untilListening }
   })
 
@@ -35,8 +35,8 @@ export const progress = (behaviour: Behaviour): void => {
       const texts = Array.from({ length: 200 }, (_, seq) => `${seq} 🦊`)
       yield* startLeader((delivery) =>
         untilListening(delivery).pipe(
-          Effect.zipRight(Effect.forEach(texts, (text, seq) => delivery.progress({ seq, text }))),
-          Effect.zipRight(Effect.never)
+          Effect.andThen(Effect.forEach(texts, (text, seq) => delivery.progress({ seq, text }))),
+          Effect.andThen(Effect.never)
         )
       )
       const { run_id } = yield* Effect.tap(makePrompt(), (prompt) => bus.publish(prompt))
@@ -59,12 +59,12 @@ export const progress = (behaviour: Behaviour): void => {
       const begun = { kind: "tool", title: "Bash: ls\0", status: "running", result_bytes: 0 } as const
       yield* startLeader((delivery) =>
         untilListening(delivery).pipe(
-          Effect.zipRight(delivery.progress({ seq: 1 })),
-          Effect.zipRight(delivery.progress({ seq: 2, text: "", activity: " \n" })),
-          Effect.zipRight(delivery.progress({ seq: -1, text: "no number" })),
-          Effect.zipRight(delivery.progress({ seq: 3, text: "a\0b\ud800", activity: " Running\ud800 \r\n the tests" })),
-          Effect.zipRight(Deferred.await(goOn)),
-          Effect.zipRight(
+          Effect.andThen(delivery.progress({ seq: 1 })),
+          Effect.andThen(delivery.progress({ seq: 2, text: "", activity: " \n" })),
+          Effect.andThen(delivery.progress({ seq: -1, text: "no number" })),
+          Effect.andThen(delivery.progress({ seq: 3, text: "a\0b\ud800", activity: " Running\ud800 \r\n the tests" })),
+          Effect.andThen(Deferred.await(goOn)),
+          Effect.andThen(
             delivery.progress({
               seq: 4,
               steps: [begun, { status: "ok" }],
@@ -72,7 +72,7 @@ export const progress = (behaviour: Behaviour): void => {
               activity: "y".repeat(300)
             })
           ),
-          Effect.zipRight(Effect.never)
+          Effect.andThen(Effect.never)
         )
       )
       const { run_id } = yield* Effect.tap(makePrompt(), (prompt) => bus.publish(prompt))
@@ -96,7 +96,7 @@ export const progress = (behaviour: Behaviour): void => {
       const bus = yield* Bus
       const replies = yield* collectReplies
       yield* startLeader(({ progress, reply }) =>
-        Effect.zipRight(
+        Effect.andThen(
           Effect.forEach(Array.from({ length: 20_000 }).keys(), (seq) => progress({ seq, text: "x".repeat(1000) })),
           reply({ _tag: "Answered", response: "done" })
         )

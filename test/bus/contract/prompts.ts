@@ -55,7 +55,7 @@ export const prompts = (behaviour: Behaviour): void => {
       const arrived = yield* Queue.unbounded<string>()
       const collected = yield* collectReplies
       yield* startLeader(({ prompt }) => Effect.asVoid(Queue.offer(arrived, prompt.prompt)))
-      const late = yield* makePrompt({ prompt: "late", deadline: DateTime.unsafeMake(Date.now() - 1) })
+      const late = yield* makePrompt({ prompt: "late", deadline: DateTime.makeUnsafe(Date.now() - 1) })
       for (const prompt of [yield* makePrompt({ prompt: "first" }), late, yield* makePrompt({ prompt: "second" })]) {
         yield* bus.publish(prompt)
       }
@@ -72,7 +72,7 @@ export const prompts = (behaviour: Behaviour): void => {
       yield* startLeader(({ prompt }) => Effect.asVoid(Queue.offer(arrived, prompt)))
       const id = yield* makeRunId
       const webhook = { id: id as never, name: "Ünïcode „quotes“ \u202e 🦊" }
-      const deadline = DateTime.unsafeMake(Date.now() + 60_000)
+      const deadline = DateTime.makeUnsafe(Date.now() + 60_000)
       const prompts = [
         yield* makePrompt({ prompt: "x".repeat(256 * 1024) }),
         yield* makePrompt({
@@ -109,7 +109,7 @@ export const prompts = (behaviour: Behaviour): void => {
       const stop = yield* startLeader(() => Effect.never)
       yield* stop
       const [dated, plain] = [
-        yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() + 200) }),
+        yield* makePrompt({ deadline: DateTime.makeUnsafe(Date.now() + 200) }),
         yield* makePrompt()
       ]
       yield* bus.publish(dated)
@@ -131,7 +131,7 @@ export const prompts = (behaviour: Behaviour): void => {
         (stop) => stop
       )
       yield* untilQueue(({ consumers }) => consumers === 0)
-      const prompt = yield* makePrompt({ deadline: DateTime.unsafeMake(Date.now() - 1) })
+      const prompt = yield* makePrompt({ deadline: DateTime.makeUnsafe(Date.now() - 1) })
       yield* bus.publish(prompt)
       expect(yield* Queue.take(collected)).toEqual({ _tag: "DeadLettered", run_id: prompt.run_id, reason: "expired" })
       expect((yield* bus.queue(team)).messages).toBe(0)

@@ -43,7 +43,7 @@ export const queues = (behaviour: Behaviour, withStandby: number): void => {
       expect((yield* bus.queue(team)).exists).toBe(true)
       const answered = yield* Deferred.make<void>()
       const worked = yield* startLeader(
-        (delivery) => Effect.zipRight(echo(delivery), Deferred.succeed(answered, undefined)),
+        (delivery) => Effect.andThen(echo(delivery), Deferred.succeed(answered, undefined)),
         { grace: 10_000 }
       )
       yield* Deferred.await(answered)
@@ -84,7 +84,7 @@ export const queues = (behaviour: Behaviour, withStandby: number): void => {
       yield* stop
       const answered = yield* Queue.unbounded<void>()
       const worked = yield* startLeader(
-        (delivery) => Effect.zipRight(echo(delivery), Queue.offer(answered, undefined)),
+        (delivery) => Effect.andThen(echo(delivery), Queue.offer(answered, undefined)),
         {
           grace: 10_000
         }

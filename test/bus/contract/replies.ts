@@ -1,6 +1,6 @@
 /** What a leader replies, as it comes back. */
 import { expect } from "@effect/vitest"
-import { Chunk, Deferred, Effect, Queue } from "effect"
+import { Deferred, Effect, Queue } from "effect"
 import { Bus, type Reply } from "../../../src/bus/Bus.ts"
 import { type Behaviour, collectReplies, consume, echo, makePrompt, startLeader } from "./support.ts"
 
@@ -21,7 +21,7 @@ export const replies = (behaviour: Behaviour): void => {
       const bad = yield* makePrompt({ prompt: "fail" })
       yield* bus.publish(good)
       yield* bus.publish(bad)
-      expect(Chunk.toReadonlyArray(yield* Queue.takeN(collected, 2))).toEqual([
+      expect(yield* Queue.takeN(collected, 2)).toEqual([
         { _tag: "Answered", run_id: good.run_id, response: "日本語 🦊 \r\n" },
         { _tag: "Failed", run_id: bad.run_id, message: "it did not work — 💥" }
       ])
@@ -90,7 +90,7 @@ export const replies = (behaviour: Behaviour): void => {
       )
       const prompts = yield* Effect.forEach(["good", "fail", "invalid"], (prompt) => makePrompt({ prompt }))
       yield* Effect.forEach(prompts, (prompt) => bus.publish(prompt), { discard: true })
-      const [good, failed, repaired] = Chunk.toReadonlyArray(yield* Queue.takeN(collected, 3))
+      const [good, failed, repaired] = yield* Queue.takeN(collected, 3)
       expect(good).toMatchObject({ _tag: "Answered", response: "yes", report })
       expect(failed).toMatchObject({ _tag: "Failed", message: "no", report })
       expect(repaired).toEqual({

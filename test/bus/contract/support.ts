@@ -1,6 +1,6 @@
 /** What tests of a bus are made of: prompts, leaders, and the replies that come back. */
 import { it } from "@effect/vitest"
-import { Effect, Exit, type Layer, Logger, LogLevel, Option, Queue, Schedule, Schema, Scope } from "effect"
+import { Effect, Exit, type Layer, Option, Queue, References, Schedule, Schema, Scope } from "effect"
 import {
   Bus,
   type Correlation,
@@ -60,7 +60,7 @@ export const startLeader = (
   Effect.gen(function* () {
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope, exit) => Scope.close(scope, exit))
     const leaders = yield* LeaderBus
-    yield* leaders.lead(team, handle, { grace: Effect.sleep(options?.grace ?? 0) }).pipe(Scope.extend(scope))
+    yield* leaders.lead(team, handle, { grace: Effect.sleep(options?.grace ?? 0) }).pipe(Scope.provide(scope))
     yield* untilQueue(({ consumers }) => consumers >= (options?.consumers ?? 1))
     return Scope.close(scope, Exit.void)
   })
@@ -89,8 +89,8 @@ export const behaviourOn =
   (layer: Layer.Layer<Bus | LeaderBus>): Behaviour =>
   (name, test) =>
     it.live(name, () =>
-      Effect.scoped(Effect.zipRight(untilUp, test)).pipe(
+      Effect.scoped(Effect.andThen(untilUp, test)).pipe(
         Effect.provide(layer),
-        Logger.withMinimumLogLevel(LogLevel.None)
+        Effect.provideService(References.MinimumLogLevel, "None")
       )
     )

@@ -1,6 +1,7 @@
-import { HttpApi, HttpLayerRouter } from "@effect/platform"
 import { describe } from "@effect/vitest"
-import { Context, DateTime, Deferred, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Deferred, Effect, Layer } from "effect"
+import { HttpRouter } from "effect/http"
+import { HttpApi, HttpApiBuilder } from "effect/http-api"
 import { Leading } from "../../../src/api/Leading.ts"
 import { Bus, type Delivery, LeaderBus, type Prompt, type Reply, type ReplyChecks } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
@@ -30,10 +31,10 @@ import { contract } from "../contract/BusContract.ts"
 import { byRunId, team } from "../contract/support.ts"
 
 /** Only what is called in these tests. */
-const partly = <I, S>(tag: Context.Tag<I, S>, methods: Partial<NoInfer<S>>) => Layer.succeed(tag, methods as S)
+const partly = <I, S>(tag: Context.Service<I, S>, methods: Partial<NoInfer<S>>) => Layer.succeed(tag, methods as S)
 
 /** The server, as the tests see it: what a leader replies is recorded, and then passed on to the test's `consume`. */
-class Received extends Context.Tag("test/Received")<Received, Effect.Effect.Success<typeof makeReceived>>() {}
+class Received extends Context.Service<Received, Effect.Success<typeof makeReceived>>()("test/Received") {}
 
 /** A prompt that a leader is to get, as the run of its team that is out. */
 interface Relayed {
@@ -47,12 +48,12 @@ interface Relayed {
 
 const makeReceived = Effect.gen(function* () {
   const repo = yield* Repo
-  const rows = yield* Effect.context<Effect.Effect.Context<typeof Repo>>()
+  const rows = yield* Effect.context<Effect.Services<typeof Repo>>()
   const inbox = makeInbox()
   const observers: Array<NonNullable<ReplyChecks["progress"]>> = []
   const runs = new Map<RunId, Relayed>()
   const end = (run_id: RunId, outcome: Outcome) =>
-    Effect.zipRight(
+    Effect.andThen(
       Effect.provide(endOne(run_id, outcome, 0), rows),
       Effect.sync(() => runs.get(run_id)!.onChange.forEach((changed) => changed()))
     )
@@ -64,15 +65,17 @@ const makeReceived = Effect.gen(function* () {
       const isNew = !runs.has(run_id)
       if (isNew) {
         const [begun, ended] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const accepts = [yield* newMessage({ run_id, team })]
         runs.set(run_id, { prompt, isOver: false, begun, ended, onChange: new Set() })
-        yield* Effect.provide(step({ accepts: [yield* newMessage({ run_id, team })] }), rows)
+        // The relay may be interrupted, and a run that is not accepted could never be offered.
+        yield* Effect.uninterruptible(Effect.provide(step({ accepts }), rows))
       }
       const { begun, ended } = runs.get(run_id)!
       yield* repo.offerRuns([{ team, run_id, redelivered: !isNew }])
-      const stop = Effect.zipRight(Deferred.await(begun), end(run_id, outcomes.cancelled))
+      const stop = Effect.andThen(Deferred.await(begun), end(run_id, outcomes.cancelled))
       yield* Effect.raceFirst(
         Deferred.await(ended),
-        Effect.zipRight(Deferred.await(cancelled), Effect.zipRight(stop, Effect.never))
+        Effect.andThen(Deferred.await(cancelled), Effect.andThen(stop, Effect.never))
       )
     })
 
@@ -80,11 +83,11 @@ const makeReceived = Effect.gen(function* () {
     Effect.forEach(
       replies.flatMap(({ run_id }) => runs.get(run_id) ?? []),
       (run) =>
-        Effect.zipRight(
+        Effect.andThen(
           end(run.prompt.run_id, failure("ended")),
           Effect.sync(() => {
             run.isOver = true
-            Deferred.unsafeDone(run.ended, Effect.void)
+            Deferred.doneUnsafe(run.ended, Effect.void)
           })
         ),
       { discard: true }
@@ -96,7 +99,7 @@ const makeReceived = Effect.gen(function* () {
     relay,
     recordEnds,
     outcomes: partly(Outcomes, {
-      progress: (id) => Deferred.unsafeDone(runs.get(id)!.begun, Effect.void),
+      progress: (id) => Deferred.doneUnsafe(runs.get(id)!.begun, Effect.void),
       watch: (id, onEnd) => {
         const changed = () => onEnd(undefined)
         runs.get(id)!.onChange.add(changed)
@@ -107,7 +110,7 @@ const makeReceived = Effect.gen(function* () {
     sender: partly(Sender, { promptOf: ({ run_id }) => runs.get(run_id)!.prompt }),
     recorder: partly(ReplyRecorder, {
       handle: (replies) =>
-        Effect.zipRight(
+        Effect.andThen(
           recordEnds(replies),
           Effect.sync(() => replies.forEach(inbox.put))
         ),
@@ -120,15 +123,15 @@ const makeReceived = Effect.gen(function* () {
 })
 
 /** While a leader over HTTP is present, it gets what is sent to its team. */
-const relaying = Layer.scopedDiscard(
+const relaying = Layer.effectDiscard(
   Effect.gen(function* () {
     const { isOverHttp } = yield* TeamLeaders
     const { relay } = yield* Received
     const { lead } = yield* LeaderBus
     const untilIt = (isLed: boolean) =>
       Effect.repeat(Effect.sleep("5 millis"), { until: () => isOverHttp(team) === isLed })
-    const relayed = Effect.scoped(Effect.zipRight(lead(team, relay), untilIt(false)))
-    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(untilIt(true), relayed)))
+    const relayed = Effect.scoped(Effect.andThen(lead(team, relay), untilIt(false)))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(untilIt(true), relayed)))
   })
 )
 
@@ -143,25 +146,21 @@ const bus = Layer.effect(
           const { progress } = checks
           if (progress !== undefined) observers.push(progress)
           yield* inbox.consume(handle, checks)
-          yield* bus.consume((replies, later) => Effect.zipRight(recordEnds(replies), handle(replies, later)), checks)
+          yield* bus.consume((replies, later) => Effect.andThen(recordEnds(replies), handle(replies, later)), checks)
         })
     })
   )
 )
 
-const api: HttpApi.HttpApi<"webhook-trigger"> = Object.assign(HttpApi.make("webhook-trigger") as any, {
-  errorSchema: Schema.Never
-})
-
-const server = HttpLayerRouter.serve(
-  HttpLayerRouter.addHttpApi(api.add(Leading)).pipe(
+const server = HttpRouter.serve(
+  HttpApiBuilder.layer(HttpApi.make("webhook-trigger").add(Leading)).pipe(
     Layer.provide(LeadingHandlers.layer),
     Layer.provide(LeaderKeyCheck.layer)
   ),
   { disableListenLog: true, disableLogger: true }
 )
 
-const engine = Layer.unwrapEffect(
+const engine = Layer.unwrap(
   Effect.map(Received, ({ outcomes, progress, recorder, sender, steps }) =>
     HttpLeaders.layer.pipe(
       Layer.provide([
@@ -185,7 +184,7 @@ const key = Effect.gen(function* () {
   return key
 })
 
-const leaders = Layer.unwrapEffect(
+const leaders = Layer.unwrap(
   Effect.gen(function* () {
     const url = `http://127.0.0.1:${yield* listeningPort}`
     return LeaderHttp.layer({ url, key: yield* key })

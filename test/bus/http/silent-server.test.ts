@@ -1,13 +1,14 @@
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { expect, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Redacted, TestClock } from "effect"
+import { Context, Effect, Fiber, Layer, Redacted } from "effect"
+import { TestClock } from "effect/testing"
 import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
 import { untilEffect } from "../../support/Until.ts"
 
 /** A server that leaves every request unanswered until the test answers it. */
 const silentServer = Effect.acquireRelease(
-  Effect.async<{ readonly url: string; readonly unanswered: Array<ServerResponse>; readonly close: () => void }>(
+  Effect.callback<{ readonly url: string; readonly unanswered: Array<ServerResponse>; readonly close: () => void }>(
     (resume) => {
       const unanswered: Array<ServerResponse> = []
       const server = createServer((_, response) => void unanswered.push(response))
@@ -21,7 +22,7 @@ const silentServer = Effect.acquireRelease(
   ({ close }) => Effect.sync(close)
 )
 
-it.scoped("a leader over HTTP repeats a request that its server leaves unanswered", () =>
+it.effect("a leader over HTTP repeats a request that its server leaves unanswered", () =>
   Effect.gen(function* () {
     const { unanswered, url } = yield* silentServer
     const requests = (count: number) =>

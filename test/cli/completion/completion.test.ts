@@ -22,8 +22,8 @@ const shells: ReadonlyArray<Shell> = [
     name: "bash",
     options: ["--norc", "--noprofile"],
     complete: (script, words) =>
-      `source '${script}'; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
-      $(complete -p webhook-trigger | sed 's/.*-F \\([^ ]*\\).*/\\1/'); printf '%s\\n' "\${COMPREPLY[@]}"`
+      `source '${script}'; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}; COMP_LINE='${words.join(" ")}'
+      $(complete -p webhook-trigger | sed 's/.*-F \\([^ ]*\\).*/\\1/') webhook-trigger ${quoted(words.slice(-2).reverse())}; printf '%s\\n' "\${COMPREPLY[@]}"`
   },
   {
     name: "zsh",
@@ -49,7 +49,7 @@ describe("completion", () => {
   })
 
   for (const shell of shells.filter(isInstalled)) {
-    it.scopedLive(`offers commands, options, choices and files in ${shell.name}`, () =>
+    it.live(`offers commands, options, choices and files in ${shell.name}`, () =>
       Effect.gen(function* () {
         const folder = yield* Effect.acquireRelease(
           Effect.sync(() => mkdtempSync(join(tmpdir(), "completion-"))),

@@ -1,6 +1,6 @@
-import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, it } from "@effect/vitest"
-import { Arbitrary, Effect, Either, FastCheck } from "effect"
+import { Arbitrary, Array as Arr, Effect, Result, Schema } from "effect"
 import { toYaml } from "../../../src/cli/config/Export.ts"
 import { plan } from "../../../src/cli/config/Plan.ts"
 import { hasChanges } from "../../../src/cli/config/PlanText.ts"
@@ -12,36 +12,33 @@ import { Destination } from "../../../src/domain/delivery/Destination.ts"
 import { kindOf } from "../../../src/domain/delivery/DestinationKind.ts"
 import { Webhook } from "../../../src/domain/webhook/Webhook.ts"
 
+const oneOf = (...texts: ReadonlyArray<string>) => Arbitrary.schema(Schema.Literals(texts))
+const nat = (maximum: number) => Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum })))
+
 /** Texts that YAML could change: line breaks, blanks at the ends, what looks like another type, and anything else. */
-const text = FastCheck.oneof(
-  FastCheck.string({ minLength: 1, maxLength: 60, unit: "grapheme" }),
-  FastCheck.array(
-    FastCheck.constantFrom("a", " ", "\n", "\r\n", "\t", "- ", "# ", ": ", "{{x}}", "'", '"', "|", "\u2028", "é"),
-    {
-      minLength: 1,
-      maxLength: 30
-    }
-  ).map((parts) => parts.join("")),
-  FastCheck.constantFrom("no", "null", "~", "1e3", "0x1", "2026-01-02", "=", "<<", "|", "> folded", "!tag", "&a", "*a")
+const texts = [
+  Arbitrary.schema(Schema.NonEmptyString.check(Schema.isMaxLength(60))),
+  Arbitrary.array(oneOf("a", " ", "\n", "\r\n", "\t", "- ", "# ", ": ", "{{x}}", "'", '"', "|", "\u2028", "é"), {
+    minLength: 1,
+    maxLength: 30
+  }).pipe(Arbitrary.map((parts) => parts.join(""))),
+  oneOf("no", "null", "~", "1e3", "0x1", "2026-01-02", "=", "<<", "|", "> folded", "!tag", "&a", "*a")
+]
+const text = Arbitrary.flatMap(nat(texts.length - 1), (at) => texts[at]!)
+
+const destination = Arbitrary.all([Arbitrary.schema(Destination), text, nat(1)]).pipe(
+  Arbitrary.map(([{ description: _, ...one }, description, has]): Destination => {
+    const { shownUrl, url } = kindOf(one.kind)
+    const shown = url === undefined ? (shownUrl ?? "") : url.isSecret ? "https://example.com/…" : one.url
+    return { ...one, url: shown, ...(has === 1 && { description }) }
+  })
+)
+const webhook = Arbitrary.all([Arbitrary.schema(Webhook), text, text]).pipe(
+  Arbitrary.map(([one, name, prompt_template]): Webhook => ({ ...one, name, prompt_template, secret_hint: "…abcd" }))
 )
 
-const destination = FastCheck.tuple(Arbitrary.make(Destination), FastCheck.option(text, { nil: undefined })).map(
-  ([one, description]): Destination => {
-    const { description: _, ...rest } = one
-    const { url } = kindOf(one.kind)
-    return {
-      ...rest,
-      url: url?.isSecret ? "https://example.com/…" : one.url,
-      ...(description !== undefined && { description }),
-      ...(url === undefined && { url: kindOf(one.kind).shownUrl ?? "" })
-    }
-  }
-)
-const webhook = FastCheck.tuple(Arbitrary.make(Webhook), text, text).map(
-  ([one, name, prompt_template]): Webhook => ({ ...one, name, prompt_template, secret_hint: "…abcd" })
-)
-
-const alertDestination = destination.map(
+const alertDestination = Arbitrary.map(
+  destination,
   (one): Destination => ({ ...one, kind: "webhook", events: ["alert.firing"], url: "https://example.com/" })
 )
 
@@ -49,13 +46,12 @@ describe("an export", () => {
   it.effect.prop(
     "asks for exactly what the server has",
     [
-      FastCheck.array(FastCheck.tuple(webhook, FastCheck.array(destination, { maxLength: 3 })), { maxLength: 3 }),
-      FastCheck.array(alertDestination, { maxLength: 3 }),
-      FastCheck.uniqueArray(
-        FastCheck.tuple(Arbitrary.make(AlertRule), FastCheck.nat(9), FastCheck.uniqueArray(FastCheck.nat(3))),
-        // Equal rules are refused: one of them is needless.
-        { maxLength: 3, selector: ([{ condition }]) => condition }
-      )
+      Arbitrary.array(Arbitrary.all([webhook, Arbitrary.array(destination, { maxLength: 3 })]), { maxLength: 3 }),
+      Arbitrary.array(alertDestination, { maxLength: 3 }),
+      // Equal rules are refused: one of them is needless.
+      Arbitrary.array(Arbitrary.all([Arbitrary.schema(AlertRule), nat(9), Arbitrary.array(nat(3))]), {
+        maxLength: 3
+      }).pipe(Arbitrary.map(Arr.dedupeWith(([one], [other]) => one.condition === other.condition)))
     ],
     ([pairs, alertDestinations, drawn]) =>
       Effect.gen(function* () {
@@ -83,13 +79,13 @@ describe("an export", () => {
         const state = { teams: [], webhooks, destinations, alerts }
         const yaml = yield* toYaml(state, webhooks)
         const [source] = yield* parse("export.yaml", ".", yaml)
-        expect(Either.isRight(source!) ? "" : `${JSON.stringify(source!.left)}\n${yaml}`).toBe("")
-        const configuration = yield* collect([Either.getOrThrow(source!)])
+        expect(Result.isSuccess(source!) ? "" : `${JSON.stringify(source!.failure)}\n${yaml}`).toBe("")
+        const configuration = yield* collect([Result.getOrThrow(source!)])
         expect(configuration.faults).toEqual([])
         const planned = plan(configuration, state, { prune: true, resetSecrets: false })
-        expect(Either.isRight(planned) ? "" : `${JSON.stringify(planned.left)}\n${yaml}`).toBe("")
-        expect(hasChanges(Either.getOrThrow(planned)), yaml).toBe(false)
-      }).pipe(Effect.provide(NodeContext.layer)),
-    { fastCheck: { numRuns: 100 } }
+        expect(Result.isSuccess(planned) ? "" : `${JSON.stringify(planned.failure)}\n${yaml}`).toBe("")
+        expect(hasChanges(Result.getOrThrow(planned)), yaml).toBe(false)
+      }).pipe(Effect.provide(NodeServices.layer)),
+    { arbitrary: { runs: 100 } }
   )
 })

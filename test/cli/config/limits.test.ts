@@ -68,7 +68,7 @@ const times = <A>(count: number, change: A): ReadonlyArray<A> => Array.from({ le
 const names = (all: ReadonlyArray<{ readonly description: string }>) => all.map(({ description }) => description)
 
 describe("the limits of a server", () => {
-  it.scopedLive("let files replace alert destinations: only as many as necessary are deleted before the rest", () =>
+  it.live("let files replace alert destinations: only as many as necessary are deleted before the rest", () =>
     Effect.gen(function* () {
       yield* applied(...old)
       const { changes, url } = yield* recorder()
@@ -87,7 +87,7 @@ describe("the limits of a server", () => {
     })
   )
 
-  it.scopedLive("and a connection that is lost on the way leave the old rules and destinations in place", () =>
+  it.live("and a connection that is lost on the way leave the old rules and destinations in place", () =>
     Effect.gen(function* () {
       yield* applied(...old)
       const before = [yield* rules, names(yield* alertDestinations)]
@@ -104,7 +104,7 @@ describe("the limits of a server", () => {
     })
   )
 
-  it.scopedLive("let files replace a rule among the most that there may be", () =>
+  it.live("let files replace a rule among the most that there may be", () =>
     Effect.gen(function* () {
       yield* applied("alert_rules:", ...alike("latency", 200))
       const { changes, url } = yield* recorder()
@@ -117,7 +117,7 @@ describe("the limits of a server", () => {
     })
   )
 
-  it.scopedLive("delete a webhook after its rules, and a team after its webhooks", () =>
+  it.live("delete a webhook after its rules, and a team after its webhooks", () =>
     Effect.gen(function* () {
       const webhook = "{name: leaving, team: leaving, prompt_template: x}"
       yield* json(
@@ -133,7 +133,7 @@ describe("the limits of a server", () => {
     })
   )
 
-  it.scopedLive("let files replace the destinations of a webhook, and a chain by another to the same webhook", () =>
+  it.live("let files replace the destinations of a webhook, and a chain by another to the same webhook", () =>
     Effect.gen(function* () {
       const webhook = (name: string, ...destinations: ReadonlyArray<string>) => [
         ...["webhooks:", `  - {name: ${name}, team: demo, prompt_template: x, destinations: [`],
@@ -179,7 +179,7 @@ describe("the limits of a server", () => {
     })
   )
 
-  it.scopedLive("refuse too many alert destinations and rules before the first change, and say what to do", () =>
+  it.live("refuse too many alert destinations and rules before the first change, and say what to do", () =>
     Effect.gen(function* () {
       yield* applied(...old)
       const { changes, url } = yield* recorder()

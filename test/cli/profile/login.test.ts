@@ -33,7 +33,7 @@ const newUser = Effect.map(
 )
 
 describe("login", () => {
-  it.scopedLive("checks the key, shows its role, and stores it for the commands after it, for its user only", () =>
+  it.live("checks the key, shows its role, and stores it for the commands after it, for its user only", () =>
     Effect.gen(function* () {
       const { file, keyFile, run, runAt } = yield* newUser
       const none = yield* run("team", "list", "--url", address())
@@ -85,7 +85,7 @@ describe("login", () => {
     })
   )
 
-  it.scopedLive("sends a profile's key to no other server", () =>
+  it.live("sends a profile's key to no other server", () =>
     Effect.gen(function* () {
       const { keyFile, run, runAt } = yield* newUser
       yield* run("login", "--url", address(), "--key-file", keyFile)
@@ -104,7 +104,7 @@ describe("login", () => {
     })
   )
 
-  it.scopedLive("does not use a file that others can read or replace", () =>
+  it.live("does not use a file that others can read or replace", () =>
     Effect.gen(function* () {
       const { file, keyFile, run } = yield* newUser
       yield* run("login", "--url", address(), "--key-file", keyFile)
@@ -121,7 +121,7 @@ describe("login", () => {
     })
   )
 
-  it.scopedLive("asks for the key on a terminal without showing it, and requires a file without one", () =>
+  it.live("asks for the key on a terminal without showing it, and requires a file without one", () =>
     Effect.gen(function* () {
       const { XDG_CONFIG_HOME, file, run } = yield* newUser
       const words = ["login", "--url", address()]
@@ -132,7 +132,7 @@ describe("login", () => {
       )
       expect(piped).toMatchObject({ code: 0, stderr: "" })
 
-      const asks = /Key for \S+: $/
+      const asks = /Key for \S+:/
       const typed = yield* Program.onTerminal(`${ADMIN_API_KEY}\n`, words, { XDG_CONFIG_HOME }, asks)
       expect(typed.stdout).toContain("role admin")
       expect(typed.stdout).not.toContain(ADMIN_API_KEY)

@@ -40,12 +40,12 @@ describe("the outcome of a run that a command waited for", () => {
     })
   )
 
-  it.scopedLive("is shown by `run show --wait` once the run has ended, with the exit code of `trigger --wait`", () =>
+  it.live("is shown by `run show --wait` once the run has ended, with the exit code of `trigger --wait`", () =>
     Effect.gen(function* () {
       const { http, origin, team, webhook } = yield* Server.start()
       const answered = yield* Deferred.make<void>()
       yield* team("slow", ({ reply }) =>
-        Effect.zipRight(Deferred.await(answered), reply({ _tag: "Answered", response: "done" }))
+        Effect.andThen(Deferred.await(answered), reply({ _tag: "Answered", response: "done" }))
       )
       yield* team("failing", Server.failing)
       yield* team("shaped", ({ reply }) => reply({ _tag: "Answered", response: '```\n{"ok":1.0}\n```' }))
@@ -55,7 +55,7 @@ describe("the outcome of a run that a command waited for", () => {
           Effect.map(http("POST", path, { body: Server.hello }), ({ json }) => json.run_id as string)
         )
       const id = yield* runOf("slow")
-      const waiting = yield* Effect.fork(runWith(variables, "run", "show", id, "--wait"))
+      const waiting = yield* Effect.forkChild(runWith(variables, "run", "show", id, "--wait"))
       const list = Effect.map(runWith(variables, "run", "list"), ({ stdout }) => stdout)
       yield* repeatUntil(list, (text) => /\n\S+ +sent /.test(text))
       yield* Deferred.succeed(answered, undefined)
@@ -72,7 +72,7 @@ describe("the outcome of a run that a command waited for", () => {
     })
   )
 
-  it.scopedLive("is the same exit code for a chat message as for a trigger", () =>
+  it.live("is the same exit code for a chat message as for a trigger", () =>
     Effect.gen(function* () {
       const { origin, team, webhook } = yield* Server.start()
       yield* team("failing", Server.failing)

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import * as Server from "../../http/Server.ts"
 import { runWith } from "../CommandLine.ts"
 
-it.scopedLive("a run that waits for approval is listed, and approved or denied once", () =>
+it.live("a run that waits for approval is listed, and approved or denied once", () =>
   Effect.gen(function* () {
     const { http, origin, team, webhook } = yield* Server.start()
     const run = (...words: ReadonlyArray<string>) =>

@@ -30,7 +30,7 @@ const startLed = Effect.gen(function* () {
 const idIn = (text: string) => /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(text)![0]
 
 describe("a command that follows a run", () => {
-  it.scopedLive("prints the text as it grows, the activity on standard error, and what the answer adds", () =>
+  it.live("prints the text as it grows, the activity on standard error, and what the answer adds", () =>
     Effect.gen(function* () {
       const { does, stream } = yield* startLed
       const { ended, waitFor } = yield* stream()
@@ -46,7 +46,7 @@ describe("a command that follows a run", () => {
     })
   )
 
-  it.scopedLive("says how to reply if the agent asks, unless a program reads it", () =>
+  it.live("says how to reply if the agent asks, unless a program reads it", () =>
     Effect.gen(function* () {
       const { accepted, does, run, streaming } = yield* startLed
       const waiting = [...streaming.slice(0, -1), "--wait"]
@@ -67,7 +67,7 @@ describe("a command that follows a run", () => {
     })
   )
 
-  it.scopedLive("continues after lost connections, without a gap or a repetition", () =>
+  it.live("continues after lost connections, without a gap or a repetition", () =>
     Effect.gen(function* () {
       const { accepted, does, proxy, start, stream } = yield* startLed
       const commands = {
@@ -88,7 +88,7 @@ describe("a command that follows a run", () => {
     })
   )
 
-  it.scopedLive("prints an answer that differs from its text below it, and nothing twice", () =>
+  it.live("prints an answer that differs from its text below it, and nothing twice", () =>
     Effect.gen(function* () {
       const { accepted, does, start } = yield* startLed
       const run_id = yield* accepted
@@ -107,10 +107,10 @@ describe("a command that follows a run", () => {
     })
   )
 
-  it.scopedLive("ends with the exit code and message of the run's end", () =>
+  it.live("ends with the exit code and message of the run's end", () =>
     Effect.gen(function* () {
       const { accepted, admin, does, run, start, streaming } = yield* startLed
-      const failed = yield* Effect.fork(run(...streaming))
+      const failed = yield* Effect.forkChild(run(...streaming))
       yield* does({ error: "no disk" })
       const { code, stderr } = yield* Fiber.join(failed)
       expect(code).toBe(4)
@@ -132,7 +132,7 @@ describe("a command that follows a run", () => {
     })
   )
 
-  it.scopedLive("says after Ctrl-C how to go on watching the run, which continues", () =>
+  it.live("says after Ctrl-C how to go on watching the run, which continues", () =>
     Effect.gen(function* () {
       const { admin, does, start, stream } = yield* startLed
       const interrupted = yield* stream()
@@ -149,7 +149,7 @@ describe("a command that follows a run", () => {
     })
   )
 
-  it.scopedLive("says after Ctrl-C during `trigger --wait` which run continues, and how to watch it", () =>
+  it.live("says after Ctrl-C during `trigger --wait` which run continues, and how to watch it", () =>
     Effect.gen(function* () {
       const { admin, does, path, proxy, origin } = yield* startLed
       const words = ["trigger", path.split("/").at(-1)!, "--var", "text=hello", "--wait"]
@@ -164,7 +164,7 @@ describe("a command that follows a run", () => {
     })
   )
 
-  it.scopedLive("reports a refusal, an unknown run and a request that starts no run", () =>
+  it.live("reports a refusal, an unknown run and a request that starts no run", () =>
     Effect.gen(function* () {
       const { run, team, webhook } = yield* startLed
       expect(yield* run("run", "watch", Server.unusedId)).toMatchObject({

@@ -5,7 +5,7 @@ import * as Server from "../../http/Server.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { runWith } from "../CommandLine.ts"
 
-it.scopedLive("a failed run says which attempt it is and when the next one comes, until that is called off", () =>
+it.live("a failed run says which attempt it is and when the next one comes, until that is called off", () =>
   Effect.gen(function* () {
     const { admin, http, origin, team, webhook } = yield* Server.start()
     yield* team("ops", Server.failing)

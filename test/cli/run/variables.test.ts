@@ -18,7 +18,7 @@ const start = Effect.gen(function* () {
 })
 
 describe("a variable on the command line", () => {
-  it.scopedLive("is a text, or with @ the text of a file", () =>
+  it.live("is a text, or with @ the text of a file", () =>
     Effect.gen(function* () {
       const { preview } = yield* start
       const folder = yield* temporaryFolder
@@ -43,7 +43,7 @@ describe("a variable on the command line", () => {
     })
   )
 
-  it.scopedLive("is a number as it was written", () =>
+  it.live("is a number as it was written", () =>
     Effect.gen(function* () {
       const { admin, origin, team, webhook } = yield* Server.start()
       const { id, path } = yield* webhook(yield* team("ops"), "{{text}}", { name: "hello" })
@@ -62,7 +62,7 @@ describe("a variable on the command line", () => {
     })
   )
 
-  it.scopedLive("is read from standard input with @-", () =>
+  it.live("is read from standard input with @-", () =>
     Effect.gen(function* () {
       const { origin } = yield* start
       const program = `ADMIN_API_KEY=${Server.adminKey} '${process.execPath}' '${Program.program}'`

@@ -1,17 +1,49 @@
+import { writeFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Option, Record } from "effect"
-import { draftOf, editOf } from "../../../src/cli/webhook/WebhookOptions.ts"
+import { Effect, Record } from "effect"
 import { accepts, textOf, type WebhookSetting } from "../../../src/domain/webhook/WebhookSettingKinds.ts"
 import { webhookSettingNames, webhookSettings } from "../../../src/domain/webhook/WebhookSettings.ts"
+import { receiver } from "../../support/Receiver.ts"
 import { invalid, valid } from "../../support/SettingSamples.ts"
 import { runWith } from "../CommandLine.ts"
+import { newFolder } from "../Program.ts"
 
-const none = { template: Option.none() }
-const each = <A>(value: A) => Record.map(webhookSettings, () => value)
-
-/** A value for every setting, and what is typed for it. */
+/** A value for every setting, and the options for it. */
 const values = Record.map(webhookSettings, (setting: WebhookSetting) => valid(setting))
-const typed = Record.map(values, (value) => Option.some(textOf(value)))
+const each = (textFor: (setting: WebhookSetting) => string) =>
+  Object.values<WebhookSetting>(webhookSettings).map((setting) => `--${setting.option}=${textFor(setting)}`)
+const typed = each((setting) => textOf(valid(setting)))
+const defaults = each(() => "default")
+
+const time = "2026-01-02T03:04:05.000Z"
+const webhook = {
+  ...{
+    id: valid(webhookSettings.shares),
+    name: "x",
+    team: "a",
+    prompt_template: "Hello",
+    variables: [],
+    enabled: true
+  },
+  ...{ version: 1, created_at: time, updated_at: time }
+}
+
+/** What a command sends to a server with this webhook, or how it is refused. */
+const sent = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
+  const path = `/api/webhooks/${webhook.id}`
+  const { port, received } = yield* receiver({
+    [path]: (response, { method }) =>
+      response
+        .writeHead(method === "GET" ? 200 : 500, { "content-type": "application/json" })
+        .end(method === "GET" ? JSON.stringify(webhook) : "")
+  })
+  const { stderr } = yield* runWith({ WEBHOOK_TRIGGER_URL: `http://127.0.0.1:${port}` }, "webhook", ...words)
+  const change = received.find(({ method }) => method !== "GET")
+  return change === undefined ? stderr : JSON.parse(change.body)
+})
+const create = (...words: ReadonlyArray<string>) =>
+  sent("create", "--name", "x", "--team", "a", "--template", "Hello", ...words)
+const edit = (...words: ReadonlyArray<string>) => sent("edit", String(webhook.id), ...words)
 
 describe("a webhook's optional settings on the command line", () => {
   it.effect("each have an option, explained in the help of create and edit", () =>
@@ -43,61 +75,50 @@ describe("a webhook's optional settings on the command line", () => {
     })
   )
 
-  it.effect("become the fields of a new webhook, where `default` leaves them out", () =>
+  it.live("become the fields of a new webhook, where `default` leaves them out", () =>
     Effect.gen(function* () {
-      const options = {
-        ...{ from: Option.none(), name: Option.some("x"), team: Option.some("a"), template: Option.some("Hello") },
-        verification: { preset: Option.none(), options: [], secret: Option.none() },
-        disabled: false
-      }
       const fields = { name: "x", team: "a", prompt_template: "Hello" }
-      expect(yield* draftOf({ ...options, settings: typed })).toEqual({ ...fields, ...values })
-      expect(yield* draftOf({ ...options, settings: each(Option.some("default")) })).toEqual(fields)
-      expect(yield* draftOf({ ...options, settings: each(Option.none()) })).toEqual(fields)
+      expect(yield* create(...typed)).toEqual({ ...fields, ...values })
+      expect(yield* create(...defaults)).toEqual(fields)
+      expect(yield* create()).toEqual(fields)
     })
   )
 
-  it.effect("become the fields of an edit, where `default` is null", () =>
+  it.live("become the fields of an edit, where `default` is null", () =>
     Effect.gen(function* () {
-      const options = { ...none, name: Option.none(), team: Option.none() }
-      expect(yield* editOf({ ...options, settings: typed })).toEqual(values)
-      expect(yield* editOf({ ...options, settings: each(Option.some("default")) })).toEqual(each(null))
-      const nothing = yield* Effect.flip(editOf({ ...options, settings: each(Option.none()) }))
-      expect(nothing.detail).toContain("nothing to change")
+      expect(yield* edit(...typed)).toEqual(values)
+      expect(yield* edit(...defaults)).toEqual(Record.map(webhookSettings, () => null))
+      expect(yield* edit()).toContain("nothing to change")
     })
   )
 })
 
 describe("what a webhook asks its callers for, on the command line,", () => {
-  const options = { ...none, name: Option.none(), team: Option.none(), settings: each(Option.none<string>()) }
-  const asked = (preset: string, more: ReadonlyArray<string> = []) => ({
-    ...options,
-    verification: { preset: Option.some(preset), options: more, secret: Option.some("s=1") }
-  })
+  const asked = (preset: string, ...options: ReadonlyArray<string>) =>
+    edit("--verification", preset, ...options.flatMap((option) => ["--verification-option", option]))
 
-  it.effect("becomes a preset with its options, and a secret", () =>
+  it.live("becomes a preset with its options, and a secret", () =>
     Effect.gen(function* () {
-      expect(yield* editOf(asked("hmac", ["header=X-Signature", "prefix=v1=", "tolerance_seconds=60"]))).toEqual({
-        verification: { preset: "hmac", header: "X-Signature", prefix: "v1=", tolerance_seconds: 60 },
-        secret: "s=1"
+      const file = yield* newFolder
+      writeFileSync(file, "s=1\n")
+      const verification = ["hmac", "header=X-Signature", "prefix=v1=", "tolerance_seconds=60"] as const
+      expect(yield* asked(...verification)).toEqual({
+        verification: { preset: "hmac", header: "X-Signature", prefix: "v1=", tolerance_seconds: 60 }
       })
-      const unset = { preset: Option.none(), options: [], secret: Option.none() }
-      const off = yield* editOf({ ...options, verification: { ...unset, preset: Option.some("none") } })
-      expect(off).toEqual({ verification: null })
-      expect(yield* editOf({ ...options, verification: { ...unset, end: true } })).toEqual({ keep_old_secret: false })
+      expect(yield* edit("--secret-file", file)).toEqual({ secret: "s=1" })
+      expect(yield* asked("none")).toEqual({ verification: null })
+      expect(yield* edit("--end-old-secret")).toEqual({ keep_old_secret: false })
     })
   )
 
-  it.effect("is refused by the option's name, with what it accepts", () =>
+  it.live("is refused by the option's name, with what it accepts", () =>
     Effect.gen(function* () {
-      const faults = (preset: string, ...more: ReadonlyArray<string>) =>
-        Effect.map(Effect.flip(editOf(asked(preset, more))), ({ faults, detail }) => JSON.stringify([faults, detail]))
-      expect(yield* faults("githup")).toContain("--verification must be one of github, gitlab")
-      expect(yield* faults("hmac")).toContain("--verification-option header is required with the preset hmac")
-      expect(yield* faults("github", "header=x")).toContain(
+      expect(yield* asked("githup")).toContain("--verification must be one of github, gitlab")
+      expect(yield* asked("hmac")).toContain("--verification-option header is required with the preset hmac")
+      expect(yield* asked("github", "header=x")).toContain(
         "--verification-option header is no option of the preset github"
       )
-      expect(yield* faults("github", "x")).toContain("takes name=value")
+      expect(yield* asked("github", "x")).toContain("takes name=value")
       for (const command of ["create", "edit"]) {
         const { stdout } = yield* runWith({}, "webhook", command, "--help")
         expect(stdout).toContain("--secret-file")

@@ -9,7 +9,7 @@ import { sharedServer } from "../SharedServer.ts"
 const { folder, json, run } = sharedServer({ settings: { CALLBACK_ALLOW: "127.0.0.1" } })
 
 describe("destinations on the command line", () => {
-  it.scopedLive("are added, edited, tested, switched off and deleted", () =>
+  it.live("are added, edited, tested, switched off and deleted", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200, 200, 500)
       yield* json("webhook", "create", "--name", "review", "--team", "demo", "--template", "Review")
@@ -57,7 +57,7 @@ describe("destinations on the command line", () => {
     })
   )
 
-  it.scopedLive("list what was sent, by state and destination, and send it again", () =>
+  it.live("list what was sent, by state and destination, and send it again", () =>
     Effect.gen(function* () {
       const { url } = yield* receiver(410, 200)
       const created = yield* json("webhook", "create", "--name", "deploy", "--team", "demo", "--template", "Deploy")

@@ -16,7 +16,7 @@ const listed = Effect.map(
 )
 
 describe("the webhook whose URL is shared", () => {
-  it.scopedLive("is named by commands, also with a recipe, whose verification it has itself", () =>
+  it.live("is named by commands, also with a recipe, whose verification it has itself", () =>
     Effect.gen(function* () {
       yield* json("team", "create", "ops")
       const { webhook: owner } = yield* create("owner")
@@ -42,7 +42,7 @@ describe("the webhook whose URL is shared", () => {
     })
   )
 
-  it.scopedLive("is named by files, and is created, changed and deleted in the right order", () =>
+  it.live("is named by files, and is created, changed and deleted in the right order", () =>
     Effect.gen(function* () {
       const entry = (name: string, more = "") =>
         `  - {name: ${name}, team: ops, input: payload, prompt_template: "{{payload}}"${more}}`
@@ -64,7 +64,7 @@ describe("the webhook whose URL is shared", () => {
     })
   )
 
-  it.scopedLive("may be one that the key cannot list, if it stays the same", () =>
+  it.live("may be one that the key cannot list, if it stays the same", () =>
     Effect.gen(function* () {
       for (const team of ["first", "second"]) yield* json("team", "create", team)
       const added = (name: string, team: string, ...more: ReadonlyArray<string>) =>

@@ -10,7 +10,7 @@ import { ADMIN_API_KEY, sharedServer } from "../SharedServer.ts"
 const { address, json, run } = sharedServer()
 
 describe("the command line", () => {
-  it.scopedLive("shows that a webhook was paused because its runs failed, and resumes it", () =>
+  it.live("shows that a webhook was paused because its runs failed, and resumes it", () =>
     Effect.gen(function* () {
       yield* json("team", "create", "quiet")
       const { trigger_url } = yield* json(
@@ -40,7 +40,7 @@ describe("the command line", () => {
     })
   )
 
-  it.scopedLive("creates, shows, edits, triggers, disables and deletes a webhook", () =>
+  it.live("creates, shows, edits, triggers, disables and deletes a webhook", () =>
     Effect.gen(function* () {
       const created = yield* json(
         ...["webhook", "create", "--name", "review", "--team", "demo"],

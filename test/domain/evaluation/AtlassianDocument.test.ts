@@ -1,13 +1,13 @@
 /** Rich text of Jira in a template. The documents have the nodes that Atlassian describes. */
-import { Either } from "effect"
+import { Result } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { textOf } from "../../../src/domain/prompt/FilledPart.ts"
 import * as Liquid from "../../../src/domain/prompt/Liquid.ts"
 
-const template = Either.getOrThrow(Liquid.parse("{{ document | adf_to_text }}"))
+const template = Result.getOrThrow(Liquid.parse("{{ document | adf_to_text }}"))
 const markdown = (document: unknown) =>
-  textOf(Either.getOrThrow(Liquid.fill(template, { document }, { limit: 100_000 })))
+  textOf(Result.getOrThrow(Liquid.fill(template, { document }, { limit: 100_000 })))
 
 const doc = (...content: ReadonlyArray<unknown>) => ({ type: "doc", version: 1, content })
 const node = (type: string, content: ReadonlyArray<unknown> = [], attrs = {}) => ({ type, attrs, content })
@@ -117,8 +117,8 @@ it("is text, whatever a document has in place of what it should have", () => {
 
 it("spends its work, also on what it leaves out, and ends with a document that is too deep", () => {
   const wide = doc(p({ type: "text", text: "x", marks: Array(100_000).fill(1) }), ...Array(100_000).fill(1))
-  const loop = Either.getOrThrow(Liquid.parse("{% for i in (1..1000) %}{{ document | adf_to_text }}{% endfor %}"))
-  expect(Liquid.fill(loop, { document: wide }, { limit: 100_000 })).toMatchObject({ left: { isOverBudget: true } })
+  const loop = Result.getOrThrow(Liquid.parse("{% for i in (1..1000) %}{{ document | adf_to_text }}{% endfor %}"))
+  expect(Liquid.fill(loop, { document: wide }, { limit: 100_000 })).toMatchObject({ failure: { isOverBudget: true } })
   const deep = Array.from({ length: 40 }).reduce<object>(
     (inner, _, at) => node("panel", [p(text(`${40 - at}`)), inner]),
     p()

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util"
 import { describe, expect, it } from "@effect/vitest"
-import { Either } from "effect"
+import { Result } from "effect"
 import fc from "fast-check"
 import {
   faultsIn,
@@ -15,7 +15,7 @@ const faults = (schema: object, value: unknown) => faultsIn(schema as JsonObject
 /** The CPU time of a check, in milliseconds, as on a thread. */
 const checkTime = 1_000
 const faultsOfSchema = (schema: object) =>
-  Either.getOrElse(
+  Result.getOrElse(
     withinTime(checkTime, () => triedFaultsOfSchema(schema as JsonObject)),
     () => [tooComplex]
   )
@@ -81,7 +81,7 @@ describe("a JSON Schema", () => {
     const list = Array.from({ length: 300_000 }, () => item)
     inBounds(what, () => {
       const limited = withinTime(checkTime, () => faults(schema, list))
-      const [first] = Either.getOrThrow(limited)
+      const [first] = Result.getOrThrow(limited)
       expect(first).toMatchObject({ pointer: "/0", detail: expect.stringMatching(/^instance does not/) })
     })
   })
@@ -177,6 +177,6 @@ describe("a JSON Schema", () => {
         () => faults(schema, value),
         () => performance.now()
       )
-    ).toEqual(Either.left(expect.any(TooSlow)))
+    ).toEqual(Result.fail(expect.any(TooSlow)))
   })
 })

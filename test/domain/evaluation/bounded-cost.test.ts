@@ -1,7 +1,7 @@
 /** Filters and templates stay small, whatever their input grows to: each function of JMESPath, and each filter of Liquid. */
 import { describe, expect, it } from "@effect/vitest"
 import { getRegisteredFunctions } from "@jmespath-community/jmespath"
-import { Either } from "effect"
+import { Result } from "effect"
 import fc from "fast-check"
 import { filters } from "liquidjs"
 import { costs } from "../../../src/domain/evaluation/JmespathFunctions.ts"
@@ -136,8 +136,8 @@ it("a filter takes expressions from its own text only, and none from literals an
 const renders = (template: string, n: number) =>
   inBounds(`${template} with ${n}`, () => {
     const parsed = Liquid.parse(template)
-    if (Either.isLeft(parsed)) throw new Error(`${template}: ${parsed.left.reason}`)
-    expect(Liquid.fill(parsed.right, inputOf(n), { limit: 256 * 1024 })).toHaveProperty("_tag")
+    if (Result.isFailure(parsed)) throw new Error(`${template}: ${parsed.failure.reason}`)
+    expect(Liquid.fill(parsed.success, inputOf(n), { limit: 256 * 1024 })).toHaveProperty("_tag")
   })
 
 describe("a template in Liquid", () => {

@@ -1,6 +1,6 @@
 /** Templates in Liquid: what they can do, and what they cannot. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Layer } from "effect"
+import { Effect, Layer, Result } from "effect"
 import fc from "fast-check"
 import { makeWebhookId, type WebhookId } from "../../../src/domain/Id.ts"
 import * as Liquid from "../../../src/domain/prompt/Liquid.ts"
@@ -155,9 +155,9 @@ describe("a template in Liquid", () => {
       ["{% for i in list %}{% capture s %}{{ s }}{{ text }}{% endcapture %}{% endfor %}", 42]
     ]
     for (const [template, column] of tooMuch) {
-      const parsed = Either.getOrThrow(Liquid.parse(template))
+      const parsed = Result.getOrThrow(Liquid.parse(template))
       const filled = Liquid.fill(parsed, { text, list, s: "" }, { limit: 256 * 1024 })
-      expect(Either.getLeft(filled)).toMatchObject({ value: { isOverBudget: true, column } })
+      expect(Result.getFailure(filled)).toMatchObject({ value: { isOverBudget: true, column } })
     }
     expect(refused("{% for i in list %}{{ text }}{% endfor %}", { text, list })).toMatchObject({
       _tag: "PromptTooLarge"
@@ -170,9 +170,9 @@ describe("a template in Liquid", () => {
       const [first, second] = [yield* makeWebhookId, yield* makeWebhookId]
       const template = "{% for a in list %}{% for b in list %}{% endfor %}{% endfor %}done"
       const render = (id: WebhookId, length: number) =>
-        Effect.either(renderer.render(template, { list: Array(length).fill(0) }, { ...liquid, id }))
-      expect(yield* render(first, 50_000)).toMatchObject({ left: { _tag: "TemplateFailed" } })
-      expect(yield* render(second, 300)).toMatchObject({ right: { prompt: "done" } })
+        Effect.result(renderer.render(template, { list: Array(length).fill(0) }, { ...liquid, id }))
+      expect(yield* render(first, 50_000)).toMatchObject({ failure: { _tag: "TemplateFailed" } })
+      expect(yield* render(second, 300)).toMatchObject({ success: { prompt: "done" } })
     }).pipe(Effect.provide(layer))
   )
 

@@ -1,4 +1,4 @@
-import { Either } from "effect"
+import { Result } from "effect"
 import { expect, it } from "vitest"
 import { textOf } from "../../../src/domain/prompt/FilledPart.ts"
 import * as Liquid from "../../../src/domain/prompt/Liquid.ts"
@@ -24,12 +24,12 @@ it("a placeholder names the value at its path, whatever its names are, in both l
   const values = { payload }
   const wanted = ["1", "2", "3", "4", "5", "7", "8", "6"]
   const simple = paths.map((path) => {
-    const template = Either.getOrThrow(Template.parse(placeholderAt(path, "simple")))
-    return Either.getOrThrow(Template.render(template, values))
+    const template = Result.getOrThrow(Template.parse(placeholderAt(path, "simple")))
+    return Result.getOrThrow(Template.render(template, values))
   })
   const liquid = paths.map((path) => {
-    const template = Either.getOrThrow(Liquid.parse(placeholderAt(path, "liquid")))
-    return textOf(Either.getOrThrow(Liquid.fill(template, values, { limit: 1000 })))
+    const template = Result.getOrThrow(Liquid.parse(placeholderAt(path, "liquid")))
+    return textOf(Result.getOrThrow(Liquid.fill(template, values, { limit: 1000 })))
   })
   expect([simple, liquid]).toEqual([wanted, wanted])
 })

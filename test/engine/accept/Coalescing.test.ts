@@ -9,7 +9,7 @@ import { echo, engine, lead, makeTeam, makeWebhook, ports, sendMessage, until } 
 
 const coalesce = { key: "text.branch", within: 30 }
 
-it.scoped(
+it.effect(
   "sends one run at the window's end, with what came last, also after a restart, and meanwhile what others send",
   () =>
     Effect.gen(function* () {
@@ -62,7 +62,7 @@ it.scoped(
     })
 )
 
-it.scoped("answers another webhook's waiting caller while a window is open", () =>
+it.effect("answers another webhook's waiting caller while a window is open", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* echo(team)
@@ -73,7 +73,7 @@ it.scoped("answers another webhook's waiting caller while a window is open", () 
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
 )
 
-it.scoped("waits for a leader from the end of the window on", () =>
+it.effect("waits for a leader from the end of the window on", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team, { coalesce, when_team_stopped: "queue", queue_for_seconds: 10 })
@@ -86,7 +86,7 @@ it.scoped("waits for a leader from the end of the window on", () =>
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
 )
 
-it.scoped("leaves a trigger alone that has nothing at the key, and refuses one that waits", () =>
+it.effect("leaves a trigger alone that has nothing at the key, and refuses one that waits", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* echo(team)
@@ -101,7 +101,7 @@ it.scoped("leaves a trigger alone that has nothing at the key, and refuses one t
     const repo = yield* Repo
     yield* repo.updateWebhook(webhook.id, {
       coalesce: null,
-      updated_at: DateTime.unsafeMake(yield* Clock.currentTimeMillis)
+      updated_at: DateTime.makeUnsafe(yield* Clock.currentTimeMillis)
     })
     const alone = [yield* webhook.submit({ branch: "main" }), yield* webhook.submit({ branch: "main" })]
     expect(new Set(alone).size).toBe(2)
@@ -113,7 +113,7 @@ const list =
 
 const combining = { coalesce: { ...coalesce, collect: "all" }, template_language: "liquid" } as const
 
-it.scoped("lists all triggers in the prompt, once its window has been quiet", () =>
+it.effect("lists all triggers in the prompt, once its window has been quiet", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* echo(team)
@@ -139,7 +139,7 @@ it.scoped("lists all triggers in the prompt, once its window has been quiet", ()
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
 )
 
-it.scoped("counts triggers of which the last one counts, and a trigger that stands alone", () =>
+it.effect("counts triggers of which the last one counts, and a trigger that stands alone", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* echo(team)
@@ -152,7 +152,7 @@ it.scoped("counts triggers of which the last one counts, and a trigger that stan
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
 )
 
-it.scoped("drops the oldest triggers of which no prompt has room, and all but the last where the template fails", () =>
+it.effect("drops the oldest triggers of which no prompt has room, and all but the last where the template fails", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* echo(team)

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Either, Fiber, Layer } from "effect"
+import { DateTime, Effect, Fiber, Layer, Result } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { Replay, type ReplayRequest } from "../../../src/engine/accept/Replay.ts"
@@ -8,7 +8,7 @@ import { advance } from "../../../src/testing.ts"
 import { echo, engine, engineInMemory, lead, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
 import { edit, flaky, fromTemplate, key, replay, replaysOf, runOf } from "./ReplaySteps.ts"
 
-it.scoped("repeats a run with the same values, the template of now or the prompt as it was, or with other values", () =>
+it.effect("repeats a run with the same values, the template of now or the prompt as it was, or with other values", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* echo(team)
@@ -29,7 +29,7 @@ it.scoped("repeats a run with the same values, the template of now or the prompt
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("makes one run of a double click, also on two replicas, and another one of the next click", () =>
+it.effect("makes one run of a double click, also on two replicas, and another one of the next click", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
@@ -48,7 +48,7 @@ it.scoped("makes one run of a double click, also on two replicas, and another on
   }).pipe(Effect.provide(engine()), Effect.provide(ports))
 )
 
-it.scoped(
+it.effect(
   "a webhook that is switched off, gone, or was edited meanwhile; a team without a leader; a full queue; what does not fit",
   () =>
     Effect.gen(function* () {
@@ -86,7 +86,7 @@ it.scoped(
     }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a replay takes nothing of its webhook's rate", () =>
+it.effect("a replay takes nothing of its webhook's rate", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
@@ -98,7 +98,7 @@ it.scoped("a replay takes nothing of its webhook's rate", () =>
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("repeats what failed, in its order, once; and what failed again, the next time", () =>
+it.effect("repeats what failed, in its order, once; and what failed again, the next time", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* flaky(team)
@@ -113,7 +113,7 @@ it.scoped("repeats what failed, in its order, once; and what failed again, the n
       Effect.gen(function* () {
         const { ids } = yield* replays.matching(filter, { limit: 1_000, ...key(name) })
         const results = yield* replays.replayRuns(ids, { ...fromTemplate, ...key(name) })
-        return results.map(({ result }) => Either.getOrThrow(result))
+        return results.map(({ result }) => Result.getOrThrow(result))
       })
     const clicks = yield* Effect.all([all("click"), all("click")], { concurrency: "unbounded" })
     expect(clicks[1]).toEqual(clicks[0])
@@ -133,7 +133,7 @@ it.scoped("repeats what failed, in its order, once; and what failed again, the n
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("what does not fit is refused from the first one on, and the same request takes the others later", () =>
+it.effect("what does not fit is refused from the first one on, and the same request takes the others later", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* flaky(team)
@@ -148,7 +148,7 @@ it.scoped("what does not fit is refused from the first one on, and the same requ
     const replays = yield* Replay
     const results = yield* replays.replayRuns(ids, request)
     expect(results.map(({ run_id }) => run_id)).toEqual(ids)
-    expect(results.map(({ result }) => Either.isRight(result))).toEqual(ids.map((_, n) => n < 40))
+    expect(results.map(({ result }) => Result.isSuccess(result))).toEqual(ids.map((_, n) => n < 40))
     yield* advance("1 second")
     const seen = yield* echo("later" as TeamName)
     yield* advance("2 seconds")
@@ -161,7 +161,7 @@ it.scoped("what does not fit is refused from the first one on, and the same requ
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a replay for a paused team waits, and is sent when that is resumed", () =>
+it.effect("a replay for a paused team waits, and is sent when that is resumed", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* echo(team)
@@ -179,7 +179,7 @@ it.scoped("a replay for a paused team waits, and is sent when that is resumed", 
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("who waits for a replay has its timeout from then on, and is refused as it would be without waiting", () =>
+it.effect("who waits for a replay has its timeout from then on, and is refused as it would be without waiting", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -191,7 +191,7 @@ it.scoped("who waits for a replay has its timeout from then on, and is refused a
     const replays = yield* Replay
     const wait = (id: RunId) =>
       Effect.flatMap(DateTime.now, (now) => replays.replayAndWait(id, { prompt: "same" }, now))
-    const waiting = yield* Effect.fork(wait(run_id))
+    const waiting = yield* Effect.forkChild(wait(run_id))
     yield* leader.next
     yield* edit(webhook.id, { enabled: false })
     yield* advance("31 seconds")

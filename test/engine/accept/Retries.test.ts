@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, ExecutionStrategy, Exit, Layer, Logger, Scope } from "effect"
+import { DateTime, Duration, Effect, Exit, Layer, Logger, Scope } from "effect"
 import { LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
@@ -38,8 +38,8 @@ const flaky = (team: TeamName, failures: number) =>
 const failing = (failures: number, retries: { readonly max_retries: number; readonly backoff_seconds: number }) =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
-    const leader = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
-    const seen = yield* Scope.extend(flaky(team, failures), leader)
+    const leader = yield* Scope.fork(yield* Effect.scope, "sequential")
+    const seen = yield* Scope.provide(flaky(team, failures), leader)
     const webhook = yield* makeWebhook(team)
     yield* edit(webhook.id, { retries })
     /** Then the team has no leader. */
@@ -54,7 +54,7 @@ const retryOf = (id: RunId) =>
     return (yield* runOf(id)).retried_by!
   })
 
-it.scoped("tries an accepted run again without approval, if its webhook asks for that since", () =>
+it.effect("tries an accepted run again without approval, if its webhook asks for that since", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(1, { max_retries: 1, backoff_seconds: 8 })
     const first = yield* webhook.submit("api")
@@ -70,7 +70,7 @@ it.scoped("tries an accepted run again without approval, if its webhook asks for
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("tries a failed run again with the prompt as it was, after a time that doubles, until it succeeds", () =>
+it.effect("tries a failed run again with the prompt as it was, after a time that doubles, until it succeeds", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(2, { max_retries: 5, backoff_seconds: 8 })
     const first = yield* webhook.submit("api")
@@ -78,7 +78,7 @@ it.scoped("tries a failed run again with the prompt as it was, after a time that
     yield* edit(webhook.id, { prompt_template: "other {{text}}" })
     const failed = yield* runOf(first)
     expect(failed).toMatchObject({ status: "error", attempt: 1, max_attempts: 6 })
-    expect(DateTime.distance(failed.finished_at!, failed.retry_at!)).toBe(8_000)
+    expect(DateTime.distance(failed.finished_at!, failed.retry_at!)).toEqual(Duration.seconds(8))
     yield* advance("6 seconds")
     expect(seen).toHaveLength(1)
     // What is to be tried again is not repeated by hand with all that has failed.
@@ -91,7 +91,7 @@ it.scoped("tries a failed run again with the prompt as it was, after a time that
     expect(yield* runOf(first)).not.toHaveProperty("retry_at")
     const again = yield* runOf(second)
     expect(again).toMatchObject({ attempt: 2, max_attempts: 6, retry_of: first, status: "error", webhook_version })
-    expect(DateTime.distance(again.finished_at!, again.retry_at!)).toBe(16_000)
+    expect(DateTime.distance(again.finished_at!, again.retry_at!)).toEqual(Duration.seconds(16))
 
     yield* advance("20 seconds")
     const third = yield* retryOf(second)
@@ -103,7 +103,7 @@ it.scoped("tries a failed run again with the prompt as it was, after a time that
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("gives up after its attempts; a caller that waits is told at once, and that run is not tried again", () =>
+it.effect("gives up after its attempts; a caller that waits is told at once, and that run is not tried again", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(99, { max_retries: 1, backoff_seconds: 1 })
     const first = yield* webhook.submit("api")
@@ -121,7 +121,7 @@ it.scoped("gives up after its attempts; a caller that waits is told at once, and
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a budget of cost that does not count unknown costs is warned about", () => {
+it.effect("a budget of cost that does not count unknown costs is warned about", () => {
   const lines: Array<string> = []
   return Effect.gen(function* () {
     const webhooks = yield* Webhooks
@@ -133,15 +133,12 @@ it.scoped("a budget of cost that does not count unknown costs is warned about", 
   }).pipe(
     Effect.provide(engineInMemory()),
     Effect.provide(
-      Logger.replace(
-        Logger.defaultLogger,
-        Logger.make(({ logLevel, message }) => logLevel.label === "WARN" && lines.push(String(message)))
-      )
+      Logger.layer([Logger.make(({ logLevel, message }) => logLevel === "Warn" && lines.push(String(message)))])
     )
   )
 })
 
-it.scoped("a retry is not sent once its webhook's budget of cost is used up, and is the last one", () =>
+it.effect("a retry is not sent once its webhook's budget of cost is used up, and is the last one", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -159,7 +156,7 @@ it.scoped("a retry is not sent once its webhook's budget of cost is used up, and
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a run that timed out, or has waited for a leader in vain, is not tried again", () =>
+it.effect("a run that timed out, or has waited for a leader in vain, is not tried again", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const busy = yield* lead(team)
@@ -182,7 +179,7 @@ it.scoped("a run that timed out, or has waited for a leader in vain, is not trie
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a webhook that is switched off, or has no retries any more, tries nothing again", () =>
+it.effect("a webhook that is switched off, or has no retries any more, tries nothing again", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     for (const fields of [{ enabled: false }, { enabled: true, retries: null }]) {
@@ -199,7 +196,7 @@ it.scoped("a webhook that is switched off, or has no retries any more, tries not
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a retry is at the end of its team's lane, waits for a leader and while the team is paused", () =>
+it.effect("a retry is at the end of its team's lane, waits for a leader and while the team is paused", () =>
   Effect.gen(function* () {
     const { leave, team, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const first = yield* webhook.submit("api")
@@ -223,7 +220,7 @@ it.scoped("a retry is at the end of its team's lane, waits for a leader and whil
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a retry waits for a place in its webhook's queue, and does not hold up those of others", () =>
+it.effect("a retry waits for a place in its webhook's queue, and does not hold up those of others", () =>
   Effect.gen(function* () {
     const { leave, webhook, team } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const other = yield* makeWebhook(team)
@@ -251,7 +248,7 @@ it.scoped("a retry waits for a place in its webhook's queue, and does not hold u
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a failed run is not tried again in the team that its webhook was moved to", () =>
+it.effect("a failed run is not tried again in the team that its webhook was moved to", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const first = yield* webhook.submit("api")
@@ -266,7 +263,7 @@ it.scoped("a failed run is not tried again in the team that its webhook was move
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("cancelling a failed run calls its retry off; one that was tried again has ended", () =>
+it.effect("cancelling a failed run calls its retry off; one that was tried again has ended", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const { cancel } = yield* Cancellation
@@ -287,7 +284,7 @@ it.scoped("cancelling a failed run calls its retry off; one that was tried again
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("cancelling all that waits of a webhook, or for its team, calls retries off", () =>
+it.effect("cancelling all that waits of a webhook, or for its team, calls retries off", () =>
   Effect.gen(function* () {
     const { seen, team, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
     const { cancelQueuedOfTeam, cancelQueuedOfWebhook } = yield* Cancellation
@@ -318,7 +315,7 @@ it.scoped("cancelling all that waits of a webhook, or for its team, calls retrie
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("what became due while no server ran is tried again by the next two, once", () =>
+it.effect("what became due while no server ran is tried again by the next two, once", () =>
   Effect.gen(function* () {
     const { first, webhook, team } = yield* Effect.gen(function* () {
       const { webhook, team } = yield* failing(1, { max_retries: 3, backoff_seconds: 60 })

@@ -1,6 +1,6 @@
 /** Webhooks whose runs wait for a person's approval. */
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Effect, Exit, Layer, Scope } from "effect"
+import { Clock, DateTime, Effect, Exit, Layer, Scope } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import { actionPrefix } from "../../../src/engine/delivery/Buttons.ts"
@@ -31,7 +31,7 @@ const decide = (id: RunId, decision: Decision, name = "Ann") =>
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
 
 describe("a webhook whose runs need approval", () => {
-  it.scoped("lets later runs of its team pass, holds no slot, and sends a run once it is approved", () =>
+  it.effect("lets later runs of its team pass, holds no slot, and sends a run once it is approved", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const guarded = yield* makeWebhook(team, needsApproval)
@@ -50,7 +50,7 @@ describe("a webhook whose runs need approval", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("is approved for the commit that the request names beside a branch, and its agent gets no other", () =>
+  it.effect("is approved for the commit that the request names beside a branch, and its agent gets no other", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const settings = { input: "payload", workspace_ref: "{{payload.head.ref}}", prompt_template: "go" } as const
@@ -72,22 +72,22 @@ describe("a webhook whose runs need approval", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("takes the first decision alone", () =>
+  it.effect("takes the first decision alone", () =>
     Effect.gen(function* () {
       const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...needsApproval, when_team_stopped: "queue" })
       const id = yield* webhook.submit("once")
       const decisions = ["approve", "deny", "approve", "deny"] as const
-      const all = yield* Effect.forEach(decisions, (decision, n) => Effect.either(decide(id, decision, `${n}`)), {
+      const all = yield* Effect.forEach(decisions, (decision, n) => Effect.result(decide(id, decision, `${n}`)), {
         concurrency: "unbounded"
       })
       const { decided_by, status } = yield* runOf(id)
-      expect(all.map(({ _tag }) => _tag).sort()).toEqual(["Left", "Left", "Left", "Right"])
-      expect(all[Number(decided_by)]!._tag).toBe("Right")
+      expect(all.map(({ _tag }) => _tag).sort()).toEqual(["Failure", "Failure", "Failure", "Success"])
+      expect(all[Number(decided_by)]!._tag).toBe("Success")
       expect(status).toBe(decisions[Number(decided_by)] === "deny" ? "cancelled" : "queued")
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("cancels a run that nobody approved within 7 days, and waits for a leader from the approval on", () =>
+  it.effect("cancels a run that nobody approved within 7 days, and waits for a leader from the approval on", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const webhook = yield* makeWebhook(team, {
@@ -111,7 +111,7 @@ describe("a webhook whose runs need approval", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("refuses a decision after the end of its time, also before the tick has cancelled it", () =>
+  it.effect("refuses a decision after the end of its time, also before the tick has cancelled it", () =>
     Effect.gen(function* () {
       const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...needsApproval, when_team_stopped: "queue" })
       const id = yield* webhook.submit("late")
@@ -119,12 +119,12 @@ describe("a webhook whose runs need approval", () => {
       const at = (yield* runOf(id)).approval_until!
       for (const approves of [true, false]) expect(yield* repo.decide(id, { approves, at, by: "Ann" })).toBeUndefined()
       expect(yield* statusOf(id)).toBe("queued")
-      const clock = yield* Effect.clock
+      const clock = yield* Clock.Clock
       const late = Object.assign(Object.create(clock), {
-        currentTimeMillis: Effect.succeed(at.epochMillis),
-        unsafeCurrentTimeMillis: () => at.epochMillis
+        currentTimeMillis: Effect.succeed(at.epochMilliseconds),
+        unsafeCurrentTimeMillis: () => at.epochMilliseconds
       })
-      expect(yield* Effect.flip(Effect.withClock(decide(id, "approve"), late))).toMatchObject({
+      expect(yield* Effect.flip(Effect.provideService(decide(id, "approve"), Clock.Clock, late))).toMatchObject({
         _tag: "ApprovalOver",
         status: "cancelled"
       })
@@ -132,7 +132,7 @@ describe("a webhook whose runs need approval", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped.each(["last", "all"] as const)(
+  it.effect.each(["last", "all"] as const)(
     "asks for a combined run when its window has closed (collect: %s)",
     (collect) =>
       Effect.gen(function* () {
@@ -150,7 +150,7 @@ describe("a webhook whose runs need approval", () => {
       }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("asks for a combined run as soon as one of its requests needs approval", () =>
+  it.effect("asks for a combined run as soon as one of its requests needs approval", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const webhook = yield* makeWebhook(team, { coalesce: { key: "text", within: 10 } })
@@ -167,7 +167,7 @@ describe("a webhook whose runs need approval", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("does not count as work that is late, nor hides later runs from those who follow the team", () =>
+  it.effect("does not count as work that is late, nor hides later runs from those who follow the team", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const [guarded, plain] = [
@@ -185,7 +185,7 @@ describe("a webhook whose runs need approval", () => {
     }).pipe(Effect.provide(engineInMemory({ maxQueued: 2, maxConcurrent: 1 })))
   )
 
-  it.scoped("is not decided by a click for a webhook that was deleted in the meantime", () =>
+  it.effect("is not decided by a click for a webhook that was deleted in the meantime", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const id = yield* (yield* makeWebhook(team, { ...needsApproval, when_team_stopped: "queue" })).submit("guarded")
@@ -204,7 +204,7 @@ describe("a webhook whose runs need approval", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("keeps an approval that was confirmed when its server ends before it sends anything", () =>
+  it.effect("keeps an approval that was confirmed when its server ends before it sends anything", () =>
     Effect.gen(function* () {
       const kept = yield* Layer.build(ports)
       const start = (scope: Scope.Scope) =>

@@ -5,7 +5,7 @@ import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { echo, engineInMemory, makeTeam, makeWebhook } from "../Scenario.ts"
 
-it.scoped("checks a request again when its webhook was edited, and refuses it only by the webhook as it is now", () =>
+it.effect("checks a request again when its webhook was edited, and refuses it only by the webhook as it is now", () =>
   Effect.gen(function* () {
     const repo = yield* Repo
     const trigger = yield* Trigger
@@ -29,7 +29,7 @@ it.scoped("checks a request again when its webhook was edited, and refuses it on
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("triggers a webhook as it is now, also when it was read before its last change", () =>
+it.effect("triggers a webhook as it is now, also when it was read before its last change", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* echo(team)

@@ -4,15 +4,15 @@ import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
 import { echo, engineInMemory, lead, makeTeam, makeWebhook } from "../Scenario.ts"
 
-it.scoped("returns the same run to a repeat, once it has ended and while it is outstanding", () =>
+it.effect("returns the same run to a repeat, once it has ended and while it is outstanding", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const webhook = yield* makeWebhook(team)
-    const first = yield* Effect.fork(webhook.ask("work", { key: "key" }))
+    const first = yield* Effect.forkChild(webhook.ask("work", { key: "key" }))
     yield* leader.next
-    const second = yield* Effect.fork(webhook.ask("work", { key: "key" }))
-    yield* Effect.yieldNow()
+    const second = yield* Effect.forkChild(webhook.ask("work", { key: "key" }))
+    yield* Effect.yieldNow
     yield* leader.answer("done")
     const run = yield* Fiber.join(first)
     expect(yield* Fiber.join(second)).toEqual(run)
@@ -21,7 +21,7 @@ it.scoped("returns the same run to a repeat, once it has ended and while it is o
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("refuses the same key with another body, or without waiting in place of waiting", () =>
+it.effect("refuses the same key with another body, or without waiting in place of waiting", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
@@ -32,12 +32,12 @@ it.scoped("refuses the same key with another body, or without waiting in place o
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("returns the first run although the team has stopped, or the backlog is full, and takes on nothing new", () =>
+it.effect("returns the first run although the team has stopped, or the backlog is full, and takes on nothing new", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team)
     const working = yield* Scope.make()
-    yield* Scope.extend(echo(team), working)
+    yield* Scope.provide(echo(team), working)
     const run = yield* webhook.ask("work", { key: "key" })
     yield* Scope.close(working, Exit.void)
     expect(yield* webhook.ask("work", { key: "key" })).toEqual(run)
@@ -45,15 +45,15 @@ it.scoped("returns the first run although the team has stopped, or the backlog i
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("keeps the first run to its own deadline, whatever the webhook's timeout is when the repeat comes", () =>
+it.effect("keeps the first run to its own deadline, whatever the webhook's timeout is when the repeat comes", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const webhook = yield* makeWebhook(team, { timeout_seconds: 60 })
-    const first = yield* Effect.fork(webhook.ask("work", { key: "key" }))
+    const first = yield* Effect.forkChild(webhook.ask("work", { key: "key" }))
     yield* leader.next
     yield* (yield* Repo).updateWebhook(webhook.id, { timeout_seconds: 1, updated_at: yield* DateTime.now })
-    const second = yield* Effect.fork(webhook.ask("work", { key: "key" }))
+    const second = yield* Effect.forkChild(webhook.ask("work", { key: "key" }))
     yield* advance("30 seconds")
     yield* leader.answer("done")
     expect((yield* Fiber.join(first)).status).toBe("success")

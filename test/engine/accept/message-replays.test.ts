@@ -1,12 +1,12 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Either, Layer } from "effect"
+import { DateTime, Effect, Layer, Result } from "effect"
 import { Replay } from "../../../src/engine/accept/Replay.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { echo, engine, engineInMemory, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
 import { flaky, fromTemplate, key, replay, replaysOf, runOf } from "./ReplaySteps.ts"
 
-it.scoped("repeats a message as a new one to its team, with the same or another text, and links both", () =>
+it.effect("repeats a message as a new one to its team, with the same or another text, and links both", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* echo(team)
@@ -24,7 +24,7 @@ it.scoped("repeats a message as a new one to its team, with the same or another 
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("makes one message of a double click, also on two replicas, and another one of the next click", () =>
+it.effect("makes one message of a double click, also on two replicas, and another one of the next click", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
@@ -43,7 +43,7 @@ it.scoped("makes one message of a double click, also on two replicas, and anothe
   }).pipe(Effect.provide(engine()), Effect.provide(ports))
 )
 
-it.scoped("repeats a team's failed messages among its webhooks' failed runs, in the order of all of them", () =>
+it.effect("repeats a team's failed messages among its webhooks' failed runs, in the order of all of them", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* flaky(team)
@@ -61,7 +61,7 @@ it.scoped("repeats a team's failed messages among its webhooks' failed runs, in 
     )
     expect(found).toEqual(ids)
     const results = yield* replays.replayRuns(found, { ...fromTemplate, ...key("click") })
-    const made = results.map(({ result }) => Either.getOrThrow(result))
+    const made = results.map(({ result }) => Result.getOrThrow(result))
     yield* until(Effect.map(runOf(made.at(-1)!), ({ status }) => status === "success"))
     expect(leader.seen).toEqual([...texts, ...texts])
     expect(yield* replays.matching({ of: { team }, statuses: ["error"] }, { limit: 9 })).toEqual({
@@ -71,7 +71,7 @@ it.scoped("repeats a team's failed messages among its webhooks' failed runs, in 
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a message whose team has no leader, is paused, or was deleted", () =>
+it.effect("a message whose team has no leader, is paused, or was deleted", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const message = yield* Effect.scoped(

@@ -9,7 +9,7 @@ import { edit, replay, runOf } from "./ReplaySteps.ts"
 const run_title = "{{text.repo}}#{{text.number}}: {{text.title?}}"
 const about = { repo: "acme/shop", number: 7, title: "Add\nretries" }
 
-it.scoped("is filled in at the acceptance, in one short line; an edit changes later runs", () =>
+it.effect("is filled in at the acceptance, in one short line; an edit changes later runs", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
@@ -30,7 +30,7 @@ it.scoped("is filled in at the acceptance, in one short line; an edit changes la
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("refuses no request: a run without a value for it, or whose title takes too long, has none", () =>
+it.effect("refuses no request: a run without a value for it, or whose title takes too long, has none", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
@@ -49,7 +49,7 @@ it.scoped("refuses no request: a run without a value for it, or whose title take
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("stays with a replay and a retry, and is made of a replay's new values", () =>
+it.effect("stays with a replay and a retry, and is made of a replay's new values", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -69,7 +69,7 @@ it.scoped("stays with a replay and a retry, and is made of a replay's new values
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("is that of the last request of a burst", () =>
+it.effect("is that of the last request of a burst", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team, { run_title, coalesce: { key: "text.repo", within: 30 } })
@@ -80,7 +80,7 @@ it.scoped("is that of the last request of a burst", () =>
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a run has the ref that its agent works on in the same way, with what is asked of the agent", () =>
+it.effect("a run has the ref that its agent works on in the same way, with what is asked of the agent", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)

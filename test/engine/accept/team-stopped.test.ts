@@ -27,7 +27,7 @@ const queued = Effect.flatMap(Repo, (repo) => Effect.map(repo.queued(1_000), ({ 
 const anotherSecond = advance("1 second")
 
 describe("a webhook whose triggers wait for a leader", () => {
-  it.scoped(
+  it.effect(
     "accepts them while there is none, sends nothing and holds no slot, and sends them in order once there is one",
     () =>
       Effect.gen(function* () {
@@ -49,7 +49,7 @@ describe("a webhook whose triggers wait for a leader", () => {
       }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("refuses callers that wait, and leaves other webhooks and chat as they are", () =>
+  it.effect("refuses callers that wait, and leaves other webhooks and chat as they are", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const webhook = yield* makeWebhook(team, queues)
@@ -62,13 +62,13 @@ describe("a webhook whose triggers wait for a leader", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("keeps the order of its team: what was accepted later waits behind what waits for a leader", () =>
+  it.effect("keeps the order of its team: what was accepted later waits behind what waits for a leader", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const webhook = yield* makeWebhook(team, queues)
       const plain = yield* makeWebhook(team)
       const stopped = yield* Scope.make()
-      const leader = yield* Scope.extend(lead(team), stopped)
+      const leader = yield* Scope.provide(lead(team), stopped)
       // One is with the team; the others wait in the lane when it stops.
       for (const text of ["1", "2", "3"]) yield* webhook.submit(text)
       yield* plain.submit("4")
@@ -83,7 +83,7 @@ describe("a webhook whose triggers wait for a leader", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("ends them as team_not_running when there is none in time, by default for a day", () =>
+  it.effect("ends them as team_not_running when there is none in time, by default for a day", () =>
     Effect.gen(function* () {
       const repo = yield* Repo
       const team = yield* makeTeam("deploy")
@@ -97,13 +97,13 @@ describe("a webhook whose triggers wait for a leader", () => {
       expect(yield* repo.run(shortly)).toMatchObject({ status: "error", error: { code: "team_not_running" } })
       expect(yield* queued).toBe(1)
       const ended = (at: number) =>
-        Effect.map(repo.expire(DateTime.unsafeMake(at), { stopped: [team] }), (runs) => runs.length)
+        Effect.map(repo.expire(DateTime.makeUnsafe(at), { stopped: [team] }), (runs) => runs.length)
       const day = Duration.toMillis("1 day")
       expect([yield* ended(day - 1), yield* ended(day)]).toEqual([0, 1])
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("ends none that waits behind others of a running team", () =>
+  it.effect("ends none that waits behind others of a running team", () =>
     Effect.gen(function* () {
       const repo = yield* Repo
       const team = yield* makeTeam("deploy")
@@ -119,7 +119,7 @@ describe("a webhook whose triggers wait for a leader", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("counts them for the limits of what may wait", () =>
+  it.effect("counts them for the limits of what may wait", () =>
     Effect.gen(function* () {
       const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...queues, max_queued: 2 })
       yield* webhook.submit("a")
@@ -128,7 +128,7 @@ describe("a webhook whose triggers wait for a leader", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("accepts them also while the broker is out of reach", () => {
+  it.effect("accepts them also while the broker is out of reach", () => {
     let isAway = true
     const away = Layer.effect(
       Bus,

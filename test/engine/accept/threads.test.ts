@@ -13,7 +13,7 @@ const keyOf = (id: RunId) => Effect.map(runOf(id), ({ thread }) => thread?.key)
 const threaded = (team: Parameters<typeof makeWebhook>[0], more: Parameters<typeof makeWebhook>[1] = {}) =>
   makeWebhook(team, { thread_key: "{{text.thread}}", ...more })
 
-it.scoped("sends a thread's next run when the one before has ended, with the session that it reported", () =>
+it.effect("sends a thread's next run when the one before has ended, with the session that it reported", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -36,7 +36,7 @@ it.scoped("sends a thread's next run when the one before has ended, with the ses
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("keeps a thread's next run until a cancelled one before it is no longer in work", () =>
+it.effect("keeps a thread's next run until a cancelled one before it is no longer in work", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -50,7 +50,7 @@ it.scoped("keeps a thread's next run until a cancelled one before it is no longe
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a caller that waits in vain behind another run of its thread is not sent, and delays nobody", () =>
+it.effect("a caller that waits in vain behind another run of its thread is not sent, and delays nobody", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -58,7 +58,7 @@ it.scoped("a caller that waits in vain behind another run of its thread is not s
     const hasty = yield* threaded(team, { timeout_seconds: 5 })
     yield* webhook.submit({ thread: "a" })
     yield* leader.next
-    const asking = yield* Effect.fork(hasty.ask({ thread: "a" }))
+    const asking = yield* Effect.forkChild(hasty.ask({ thread: "a" }))
     const next = yield* sendMessage(team, "next")
     yield* advance("5 seconds")
     expect((yield* Fiber.join(asking)).status).toBe("timeout")
@@ -67,7 +67,7 @@ it.scoped("a caller that waits in vain behind another run of its thread is not s
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a server that takes over keeps a thread's order, and finds its session", () =>
+it.effect("a server that takes over keeps a thread's order, and finds its session", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -98,7 +98,7 @@ it.scoped("a server that takes over keeps a thread's order, and finds its sessio
   }).pipe(Effect.provide(ports))
 )
 
-it.scoped("a run stands alone if a value of the key is missing, or the key is blank", () =>
+it.effect("a run stands alone if a value of the key is missing, or the key is blank", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* lead(team)
@@ -115,7 +115,7 @@ it.scoped("a run stands alone if a value of the key is missing, or the key is bl
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("refuses a run whose key is too long", () =>
+it.effect("refuses a run whose key is too long", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* lead(team)
@@ -126,7 +126,7 @@ it.scoped("refuses a run whose key is too long", () =>
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a replay belongs to the thread of the run, unless it names another one or none", () =>
+it.effect("a replay belongs to the thread of the run, unless it names another one or none", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* lead(team)
@@ -148,7 +148,7 @@ it.scoped("a replay belongs to the thread of the run, unless it names another on
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a retry belongs to the thread of the failed run, and goes on with its session", () =>
+it.effect("a retry belongs to the thread of the failed run, and goes on with its session", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -161,11 +161,11 @@ it.scoped("a retry belongs to the thread of the failed run, and goes on with its
     const { prompt } = yield* leader.next
     expect(prompt.run_id).not.toBe(first)
     expect(prompt.thread).toEqual({ id: (yield* runOf(first)).thread!.id, session_id: "s-1" })
-    expect((yield* DateTime.now).epochMillis).toBe(3_000)
+    expect((yield* DateTime.now).epochMilliseconds).toBe(3_000)
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a thread without runs for `threadIdle` ends, and its next run begins another one", () =>
+it.effect("a thread without runs for `threadIdle` ends, and its next run begins another one", () =>
   Effect.gen(function* () {
     const repo = yield* Repo
     const team = yield* makeTeam("deploy")

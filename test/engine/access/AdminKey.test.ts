@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Layer, Option, Redacted } from "effect"
+import { Effect, Layer, Option, Redacted, Result } from "effect"
 import { AdminKey } from "../../../src/engine/access/AdminKey.ts"
 import { layerRepo } from "../../../src/testing.ts"
 
@@ -14,7 +14,7 @@ const starts = (count: number) =>
     return yield* Effect.replicateEffect(begin, count)
   })
 
-type Key = Effect.Effect.Success<ReturnType<typeof starts>>[number]
+type Key = Effect.Success<ReturnType<typeof starts>>[number]
 
 /** The keys that a start shows. */
 const claimed = ({ claim }: Key) =>
@@ -60,13 +60,13 @@ describe("the admin key", () => {
     Effect.gen(function* () {
       const [first, second] = yield* starts(2)
       const lost: Array<Redacted.Redacted> = []
-      const failed = yield* Effect.either(
+      const failed = yield* Effect.result(
         first!.claim((made) => {
           lost.push(Option.getOrThrow(made))
           return Effect.fail("nobody reads it")
         })
       )
-      expect(failed).toEqual(Either.left("nobody reads it"))
+      expect(failed).toEqual(Result.fail("nobody reads it"))
       const [made] = yield* claimed(second!)
       const key = Option.getOrThrow(made!)
       expect(second!.verify(key)).toBe(true)

@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
-import { Clock, Effect, Layer, TestClock } from "effect"
+import { Clock, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { describe } from "vitest"
 import * as AlertEvaluation from "../../../src/engine/alert/AlertEvaluation.ts"
 import { TeamLeaders } from "../../../src/engine/leaders/TeamLeaders.ts"
@@ -12,7 +13,7 @@ import { endRun, newDestination } from "../../repo/contract/delivery/fixtures.ts
 import { at, createWebhook, epoch, failure, ops, success, team } from "../../repo/contract/fixtures.ts"
 import { ports } from "../Scenario.ts"
 
-const server = Layer.scopedDiscard(
+const server = Layer.effectDiscard(
   Effect.flatMap(AlertEvaluation.make, (run) =>
     Upkeep.keep([{ name: "alerts", every: "5 seconds", alone: "lock", run }])
   )
@@ -52,7 +53,7 @@ const begun = { condition: "paused", rule_id: undefined, state: "firing", thresh
 const both = ["alert.firing", "alert.resolved"]
 
 describe("a webhook with `pause_after_failures`", () => {
-  it.scoped("is paused once with one alert by several servers, and resumed by a success", () =>
+  it.effect("is paused once with one alert by several servers, and resumed by a success", () =>
     Effect.gen(function* () {
       const { alerts, current, fail, isPaused, measured, repo, sent, succeed, webhook } = yield* pausing
       for (const _ of [1, 2, 3]) yield* Layer.build(server)
@@ -79,7 +80,7 @@ describe("a webhook with `pause_after_failures`", () => {
     }).pipe(Effect.provide(ports))
   )
 
-  it.scoped("is not paused again by the same failures after it was resumed by hand", () =>
+  it.effect("is not paused again by the same failures after it was resumed by hand", () =>
     Effect.gen(function* () {
       const { alerts, fail, isPaused, measured, repo, sent, webhook } = yield* pausing
       yield* Layer.build(server)
@@ -96,7 +97,7 @@ describe("a webhook with `pause_after_failures`", () => {
     }).pipe(Effect.provide(ports))
   )
 
-  it.scoped("gets the alert of a pause after which the server crashed, and no second pause", () =>
+  it.effect("gets the alert of a pause after which the server crashed, and no second pause", () =>
     Effect.gen(function* () {
       const { alerts, current, fail, measured, repo, sent, webhook } = yield* pausing
       yield* fail
@@ -112,14 +113,14 @@ describe("a webhook with `pause_after_failures`", () => {
     }).pipe(Effect.provide(ports))
   )
 
-  it.scoped("has no alert without a pause: when it is edited in between, the next round decides", () =>
+  it.effect("has no alert without a pause: when it is edited in between, the next round decides", () =>
     Effect.gen(function* () {
       const { alerts, current, fail, isPaused, measured, repo, webhook } = yield* pausing
       let edits = 1
       const edited = Layer.succeed(WebhookStore, {
         ...repo,
         pauseWebhook: (...given) =>
-          Effect.zipRight(
+          Effect.andThen(
             edits-- > 0
               ? Effect.orDie(repo.updateWebhook(webhook.id, { name: "edited", updated_at: at(5) }))
               : Effect.void,
@@ -137,7 +138,7 @@ describe("a webhook with `pause_after_failures`", () => {
     }).pipe(Effect.provide(ports))
   )
 
-  it.scoped("is resumed when its limit is removed", () =>
+  it.effect("is resumed when its limit is removed", () =>
     Effect.gen(function* () {
       const { alerts, fail, isPaused, measured, repo, webhook } = yield* pausing
       yield* Layer.build(server)
@@ -151,7 +152,7 @@ describe("a webhook with `pause_after_failures`", () => {
     }).pipe(Effect.provide(ports))
   )
 
-  it.scoped("ends its alert with a message when it is deleted", () =>
+  it.effect("ends its alert with a message when it is deleted", () =>
     Effect.gen(function* () {
       const { alerts, fail, measured, repo, sent, webhook } = yield* pausing
       yield* Layer.build(server)
@@ -165,7 +166,7 @@ describe("a webhook with `pause_after_failures`", () => {
     }).pipe(Effect.provide(ports))
   )
 
-  it.scoped("takes its alert along to another team, and sends nothing if it is paused again within an hour", () =>
+  it.effect("takes its alert along to another team, and sends nothing if it is paused again within an hour", () =>
     Effect.gen(function* () {
       const { alerts, fail, measured, repo, sent, webhook } = yield* pausing
       const other = team("moved")

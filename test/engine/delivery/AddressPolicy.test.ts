@@ -9,7 +9,7 @@ const lookedUp = (
   addresses: ReadonlyArray<string>,
   allowed = { hosts: [], networks: [] } as Parameters<typeof make>[0]
 ) =>
-  Effect.async<unknown, Error>((resume) => {
+  Effect.callback<unknown, Error>((resume) => {
     const policy = make(allowed, () => Promise.resolve(addresses))
     policy.lookup("hooks.example.com", { all: true }, (error, found) =>
       resume(error ? Effect.fail(error) : Effect.succeed(found))

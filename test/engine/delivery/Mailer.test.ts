@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Either, Fiber, Layer, Option, TestClock } from "effect"
+import { Effect, Fiber, type Layer, Option, Result } from "effect"
+import { TestClock } from "effect/testing"
 import { type Email, Mailer } from "../../../src/engine/delivery/mail/Mailer.ts"
 import { parseSmtpUrl } from "../../../src/engine/delivery/mail/SmtpServer.ts"
 import { mailServer } from "../../support/MailServer.ts"
@@ -10,7 +11,7 @@ const email: Email = {
   at: new Date(0)
 }
 
-it.scoped(
+it.effect(
   "an e-mail waits for others without a fault of its destination, and has the whole time once it has begun",
   () =>
     Effect.gen(function* () {
@@ -21,7 +22,7 @@ it.scoped(
         Mailer,
         Mailer.layer(Option.some({ server, from, ca })) as Layer.Layer<never>
       )
-      const sending = yield* Effect.forEach(Array(21), () => Effect.fork(Effect.either(send(email))))
+      const sending = yield* Effect.forEach(Array(21), () => Effect.forkChild(Effect.result(send(email))))
       const sent = (count: number) =>
         untilEffect(
           `the mail server has ${count} e-mails`,
@@ -29,7 +30,7 @@ it.scoped(
         )
       const answers = (from: number, to: number) =>
         Effect.map(Fiber.joinAll(sending.slice(from, to)), (results) =>
-          results.map((result) => (Either.isLeft(result) ? result.left : result.right))
+          results.map((result) => (Result.isFailure(result) ? result.failure : result.success))
         )
       const unanswered = Array(10).fill(expect.objectContaining({ reason: "no answer within 15s" }))
       yield* sent(10)
@@ -38,7 +39,7 @@ it.scoped(
       yield* sent(20)
       yield* TestClock.adjust("5 seconds")
       expect(yield* answers(20, 21)).toMatchObject([{ reason: "the server is sending too many e-mails", isBusy: true }])
-      expect(yield* Fiber.poll(sending[10]!)).toEqual(Option.none())
+      expect(sending[10]!.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust("10 seconds")
       expect(yield* answers(10, 20)).toEqual(unanswered)
     })

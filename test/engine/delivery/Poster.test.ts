@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http"
 import { expect, it } from "@effect/vitest"
-import { Duration, Effect, Either, Fiber, Layer, Option, type Scope, TestClock, TestServices } from "effect"
+import { Duration, Effect, Fiber, Layer, Option, Result, type Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { AddressPolicy } from "../../../src/engine/delivery/AddressPolicy.ts"
 import { NoAnswer, Poster } from "../../../src/engine/delivery/Poster.ts"
 import { cut, hang, receiver } from "../../support/Receiver.ts"
@@ -15,7 +16,7 @@ const send = (url: string, body = "{}") =>
   Effect.flatMap(Poster, ({ post }) => post({ url, headers: { "content-type": "application/json" }, body }))
 
 const test = (name: string, body: Effect.Effect<unknown, unknown, Poster | Scope.Scope>) =>
-  it.scoped(name, () => Effect.provide(body, onThisMachine))
+  it.effect(name, () => Effect.provide(body, onThisMachine))
 
 test(
   "keeps the beginning of an answer, and reads no more than it needs",
@@ -40,13 +41,13 @@ test(
       (url: string) => Effect.flatMap(Poster, ({ post }) => post({ method: "GET", url, headers: {} }))
     ]
     for (const [n, path] of ["/hang", "/drip"].entries()) {
-      const sent = yield* Effect.fork(Effect.flip(posts[n]!(`http://127.0.0.1:${port}${path}`)))
+      const sent = yield* Effect.forkChild(Effect.flip(posts[n]!(`http://127.0.0.1:${port}${path}`)))
       yield* untilEffect(
         "the request has arrived",
         Effect.sync(() => received.length > n)
       )
       yield* TestClock.adjust("14999 millis")
-      expect(sent.unsafePoll()).toBeNull()
+      expect(sent.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust("1 millis")
       expect((yield* Fiber.join(sent)).reason).toBe("no answer within 15s")
     }
@@ -78,17 +79,17 @@ test(
     yield* untilEffect(
       "an endless answer counts as far as it has come",
       Effect.gen(function* () {
-        const endless = yield* Effect.fork(Effect.either(send(url)))
+        const endless = yield* Effect.forkChild(Effect.result(send(url)))
         pause *= 2
-        yield* TestServices.provideLive(Effect.sleep(pause))
+        yield* TestClock.withLive(Effect.sleep(pause))
         yield* TestClock.adjust("15 seconds")
         const answer = yield* Fiber.join(endless)
         expect(answer).toEqual(
-          Either.isRight(answer)
-            ? Either.right({ http_status: 200, answer: "x" })
-            : Either.left(new NoAnswer({ reason: "no answer within 15s" }))
+          Result.isSuccess(answer)
+            ? Result.succeed({ http_status: 200, answer: "x" })
+            : Result.fail(new NoAnswer({ reason: "no answer within 15s" }))
         )
-        return Either.isRight(answer)
+        return Result.isSuccess(answer)
       })
     )
   })
@@ -124,7 +125,7 @@ test(
   "answers of one destination wait for no other at the same host",
   Effect.gen(function* () {
     const { port, received } = yield* receiver({ "/slow": hang, "/fast": 200 })
-    const slow = yield* Effect.fork(
+    const slow = yield* Effect.forkChild(
       Effect.all(
         Array.from({ length: 20 }, () => send(`http://127.0.0.1:${port}/slow`)),
         { concurrency: "unbounded" }

@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Layer, TestClock } from "effect"
+import { DateTime, Effect, Latch, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import * as Deliverer from "../../../src/engine/delivery/Deliverer.ts"
 import { Outbox } from "../../../src/engine/delivery/Outbox.ts"
 import type { DueDelivery } from "../../../src/repo/delivery/DeliveryStore.ts"
@@ -8,7 +9,7 @@ import { deliveriesOf, endRun, newDestination } from "../../repo/contract/delive
 import { count, createWebhook, endOne, epoch, queueRun, success } from "../../repo/contract/fixtures.ts"
 import { untilEffect } from "../../support/Until.ts"
 
-it.scoped("callers whose URLs never answer leave attempts for configured destinations", () =>
+it.effect("callers whose URLs never answer leave attempts for configured destinations", () =>
   Effect.gen(function* () {
     yield* TestClock.setTime(epoch)
     const [open, other] = [yield* createWebhook(), yield* createWebhook()]
@@ -24,7 +25,7 @@ it.scoped("callers whose URLs never answer leave attempts for configured destina
     yield* newDestination(other.id)
     for (const n of count(10)) yield* endRun(other, 1 + n)
     const hanging = new Map<string, number>()
-    const isOver = yield* Effect.makeLatch()
+    const isOver = yield* Latch.make()
     const attempt = Effect.fnUntraced(function* ({ destination, id }: DueDelivery) {
       if (destination.kind === "callback") {
         hanging.set(destination.url, (hanging.get(destination.url) ?? 0) + 1)
@@ -41,7 +42,7 @@ it.scoped("callers whose URLs never answer leave attempts for configured destina
     yield* Effect.addFinalizer(() => isOver.open)
     yield* untilEffect(
       "the configured destination has all its deliveries",
-      Effect.zipRight(
+      Effect.andThen(
         advance("1 seconds"),
         Effect.map(deliveriesOf(other.id), (all) => all.every(({ status }) => status === "delivered"))
       )

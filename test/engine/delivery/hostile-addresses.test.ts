@@ -16,7 +16,7 @@ const listening = Effect.gen(function* () {
     socket.destroy()
   })
   yield* Effect.acquireRelease(
-    Effect.async<void>((resume) => void server.listen(0, () => resume(Effect.void))),
+    Effect.callback<void>((resume) => void server.listen(0, () => resume(Effect.void))),
     () => Effect.sync(() => server.close())
   )
   return { port: (server.address() as AddressInfo).port, connections: () => connections }
@@ -38,7 +38,7 @@ const addresses = hostile.flatMap((host) => {
   return /^[\d.]+$|^\[/.test(name) ? [name.replace(/^\[(.*)\]$/, "$1")] : []
 })
 
-it.scopedLive("no hostile address or name is connected to, by https or http", () =>
+it.live("no hostile address or name is connected to, by https or http", () =>
   Effect.gen(function* () {
     const { connections, port } = yield* listening
     const reasons = yield* post(hostile.flatMap((host) => [`https://${host}:${port}/`, `http://${host}:${port}/`]))
@@ -51,7 +51,7 @@ it.scopedLive("no hostile address or name is connected to, by https or http", ()
   })
 )
 
-it.scopedLive("a name that does not exist is said to be missing", () =>
+it.live("a name that does not exist is said to be missing", () =>
   Effect.gen(function* () {
     const missing = new Error("queryA ENOTFOUND hooks.example.com")
     const resolve: Resolve = () =>
@@ -60,7 +60,7 @@ it.scopedLive("a name that does not exist is said to be missing", () =>
   })
 )
 
-it.scopedLive("no name is connected to at a hostile address, also if it had a public one before", () =>
+it.live("no name is connected to at a hostile address, also if it had a public one before", () =>
   Effect.gen(function* () {
     const { connections, port } = yield* listening
     expect(addresses.length).toBeGreaterThanOrEqual(60)

@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Exit, Layer, Redacted, Scope, TestClock } from "effect"
+import { DateTime, Duration, Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import * as Attempts from "../../../src/domain/delivery/Attempts.ts"
 import type { DestinationRow } from "../../../src/domain/delivery/Destination.ts"
@@ -20,7 +21,7 @@ import { untilEffect } from "../../support/Until.ts"
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 /** A webhook with a destination, and what sends to it with `post`. */
-const withOutbox = (post: Poster["Type"]["post"], more: Partial<DestinationRow> = {}, evaluator = Evaluator.layer) =>
+const withOutbox = (post: Poster["Service"]["post"], more: Partial<DestinationRow> = {}, evaluator = Evaluator.layer) =>
   Effect.gen(function* () {
     yield* TestClock.setTime(epoch)
     const key = yield* makeKey
@@ -39,9 +40,9 @@ const withOutbox = (post: Poster["Type"]["post"], more: Partial<DestinationRow> 
 
 /** A second passes at a time, until it holds. */
 const asTimePasses = <A, E, R>(what: string, check: Effect.Effect<A | undefined | false, E, R>) =>
-  untilEffect(what, Effect.zipRight(advance("1 seconds"), check))
+  untilEffect(what, Effect.andThen(advance("1 seconds"), check))
 
-it.scoped("a delivery is attempted by the whole schedule, under one id; then it has failed", () =>
+it.effect("a delivery is attempted by the whole schedule, under one id; then it has failed", () =>
   Effect.gen(function* () {
     const repo = yield* Repo
     const posts: Array<Post> = []
@@ -64,10 +65,10 @@ it.scoped("a delivery is attempted by the whole schedule, under one id; then it 
     for (const delay of Attempts.delays.slice(1)) {
       const [due, made] = [delivery.next_attempt_at!, posts.length]
       expect(delivery.status).toBe("pending")
-      const pause = DateTime.distance(delivery.attempts.at(-1)!.at, due)
+      const pause = Duration.toMillis(DateTime.distance(delivery.attempts.at(-1)!.at, due))
       expect(pause).toBeGreaterThanOrEqual(Duration.toMillis(delay))
       expect(pause).toBeLessThanOrEqual(Duration.toMillis(delay) * 1.1 + 1)
-      yield* attemptAt(DateTime.subtract(due, { millis: 1 }))
+      yield* attemptAt(DateTime.subtract(due, { milliseconds: 1 }))
       expect(posts).toHaveLength(made)
       delivery = yield* attemptAt(due)
       expect(posts).toHaveLength(made + 1)
@@ -85,12 +86,12 @@ it.scoped("a delivery is attempted by the whole schedule, under one id; then it 
     expect(failing_since).toEqual(delivery.attempts[0]!.at)
     yield* endRun(webhook, 1)
     const fiveDaysLater = DateTime.addDuration(failing_since!, Attempts.failsFor)
-    yield* attemptAt(DateTime.add(fiveDaysLater, { millis: 1 }))
+    yield* attemptAt(DateTime.add(fiveDaysLater, { milliseconds: 1 }))
     expect(yield* destination).toMatchObject({ enabled: true, paused: true, disabled_reason: "failing" })
   }).pipe(Effect.provide(layerRepo))
 )
 
-it.scoped("a server that stops gives back what it could not end", () =>
+it.effect("a server that stops gives back what it could not end", () =>
   Effect.gen(function* () {
     let posted = 0
     const { outbox, webhook } = yield* withOutbox(() => {
@@ -105,26 +106,26 @@ it.scoped("a server that stops gives back what it could not end", () =>
       Effect.sync(() => posted === 1)
     )
     expect(yield* claim(10_000)).toEqual([])
-    const stopped = yield* Effect.fork(Scope.close(scope, Exit.void))
+    const stopped = yield* Effect.forkChild(Scope.close(scope, Exit.void))
     yield* asTimePasses(
       "the server has stopped",
-      Effect.sync(() => stopped.unsafePoll() !== null)
+      Effect.sync(() => stopped.pollUnsafe() !== undefined)
     )
     expect((yield* claim(10_000)).map(({ made }) => made)).toEqual([0])
   }).pipe(Effect.provide(layerRepo))
 )
 
 it("the pause of a failing destination doubles, from 5 seconds to 5 minutes, or as long as it asks for", () => {
-  const pause = (seconds: number, retryAfter: Duration.DurationInput = 0) => {
+  const pause = (seconds: number, retryAfter: Duration.Input = 0) => {
     const now = at(seconds * 1000)
-    const until = Attempts.pausedUntil(at(0), now, Duration.decode(retryAfter))
-    return DateTime.distance(now, until) / 1000
+    const until = Attempts.pausedUntil(at(0), now, Duration.fromInputUnsafe(retryAfter))
+    return Duration.toSeconds(DateTime.distance(now, until))
   }
   expect([0, 5, 10, 20, 299, 301, 90_000].map((seconds) => pause(seconds))).toEqual([5, 5, 10, 20, 299, 300, 300])
   expect([pause(0, "1 second"), pause(0, "1 hour"), pause(0, "2 days")]).toEqual([5, 3_600, 86_400])
 })
 
-it.scoped("a delivery whose template gets no CPU time now is tried again", () =>
+it.effect("a delivery whose template gets no CPU time now is tried again", () =>
   Effect.gen(function* () {
     const busy = new Unavailable({ what: "server", detail: "no CPU time" })
     const evaluator = Layer.succeed(Evaluator, {
@@ -144,7 +145,7 @@ it.scoped("a delivery whose template gets no CPU time now is tried again", () =>
   }).pipe(Effect.provide(layerRepo))
 )
 
-it.scoped("buttons in Slack are removed when Slack has time again, and stay on a message that cannot be changed", () =>
+it.effect("buttons in Slack are removed when Slack has time again, and stay on a message that cannot be changed", () =>
   Effect.gen(function* () {
     const repo = yield* Repo
     const answers = [
@@ -174,13 +175,13 @@ it.scoped("buttons in Slack are removed when Slack has time again, and stay on a
     yield* repo.decide(run_id, { approves: false, at: at(2_000), by: "Ann" })
     yield* repo.endButtons(at(-1), at(3_000))
     const limited = yield* attempt(3_000)
-    expect(limited.next_attempt_at!.epochMillis).toBeGreaterThanOrEqual(epoch + 123_000)
+    expect(limited.next_attempt_at!.epochMilliseconds).toBeGreaterThanOrEqual(epoch + 123_000)
     expect((yield* destination).paused_until).toEqual(at(123_000))
     yield* attempt(122_000)
     expect(posts).toHaveLength(2)
-    const again = yield* attempt(limited.next_attempt_at!.epochMillis - epoch)
+    const again = yield* attempt(limited.next_attempt_at!.epochMilliseconds - epoch)
     expect(again.status).toBe("pending")
-    const last = yield* attempt(again.next_attempt_at!.epochMillis - epoch)
+    const last = yield* attempt(again.next_attempt_at!.epochMilliseconds - epoch)
     expect(last).toMatchObject({ status: "delivered" })
     expect(last.attempts.at(-1)!.error).toBe("Slack refused it: cant_update_message")
     expect(posts.map(({ url }) => url.split("/").at(-1))).toEqual(["chat.postMessage", ...Array(3).fill("chat.update")])

@@ -36,7 +36,8 @@ const newLeader = (team: TeamName) =>
   })
 
 /** Waits for the leader's prompt, in a fiber. */
-const asks = (asking: KeyedLeader) => Effect.flatMap(HttpLeaders, (leaders) => Effect.fork(leaders.next(asking, wait)))
+const asks = (asking: KeyedLeader) =>
+  Effect.flatMap(HttpLeaders, (leaders) => Effect.forkChild(leaders.next(asking, wait)))
 
 const join = <E>(fiber: Fiber.Fiber<Option.Option<GivenPrompt>, E>) =>
   Effect.map(Fiber.join(fiber), (given) => {
@@ -44,7 +45,7 @@ const join = <E>(fiber: Fiber.Fiber<Option.Option<GivenPrompt>, E>) =>
     return { ...prompt, redelivered }
   })
 
-type Taken = Effect.Effect.Success<ReturnType<typeof join>>
+type Taken = Effect.Success<ReturnType<typeof join>>
 
 const next = (asking: KeyedLeader) => Effect.flatMap(asks(asking), join)
 
@@ -66,7 +67,7 @@ const isStopped = (team: TeamName) => Effect.map(isLed(team), (isLed) => !isLed)
 const secondsUntil = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
   Effect.gen(function* () {
     const begun = yield* Clock.currentTimeMillis
-    yield* until(Effect.zipRight(advance("1 second"), condition))
+    yield* until(Effect.andThen(advance("1 second"), condition))
     return (yield* Clock.currentTimeMillis) - begun
   })
 
@@ -76,7 +77,7 @@ const seconds = (count: number, each: Effect.Effect<unknown, unknown, HttpLeader
   return secondsUntil(Effect.as(each, false).pipe(Effect.map(() => --left === 0)))
 }
 
-const isDone = (fiber: Fiber.Fiber<unknown, unknown>) => Effect.map(Fiber.poll(fiber), Option.isSome)
+const isDone = (fiber: Fiber.Fiber<unknown, unknown>) => Effect.sync(() => fiber.pollUnsafe() !== undefined)
 
 /** A team whose leader waits for a prompt. */
 const ledTeam = Effect.gen(function* () {
@@ -88,7 +89,7 @@ const ledTeam = Effect.gen(function* () {
 })
 
 describe("leaders over HTTP", () => {
-  it.scoped("get their team's prompts in order, one at a time, and an answer ends the run", () =>
+  it.effect("get their team's prompts in order, one at a time, and an answer ends the run", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
       const ids = yield* Effect.forEach(["one", "two"], (text) => sendMessage(team, text))
@@ -102,7 +103,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("get the next prompt as soon as they have replied", () =>
+  it.effect("get the next prompt as soon as they have replied", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
       yield* sendMessage(team, "one")
@@ -113,7 +114,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("start a run by taking its prompt", () =>
+  it.effect("start a run by taking its prompt", () =>
     Effect.gen(function* () {
       const { first, team } = yield* ledTeam
       yield* sendMessage(team, "one")
@@ -123,7 +124,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("stand by behind the leader of their team, and take the place of one that is silent", () =>
+  it.effect("stand by behind the leader of their team, and take the place of one that is silent", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
       const standby = yield* newLeader(team)
@@ -132,7 +133,7 @@ describe("leaders over HTTP", () => {
       const waiting = yield* asks(standby)
       yield* sendMessage(team, "one")
       const one = yield* join(first)
-      yield* seconds(10, work(leader, one.run_id).pipe(Effect.fork))
+      yield* seconds(10, work(leader, one.run_id).pipe(Effect.forkChild))
       expect(yield* isDone(waiting)).toBe(false)
       expect(yield* secondsUntil(isDone(waiting))).toBeGreaterThanOrEqual(4_000)
       const taken = yield* join(waiting)
@@ -143,7 +144,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("replace nobody just after the server's start, when all were silent", () =>
+  it.effect("replace nobody just after the server's start, when all were silent", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const [leader, standby] = [yield* newLeader(team), yield* newLeader(team)]
@@ -163,20 +164,20 @@ describe("leaders over HTTP", () => {
         const waiting = yield* asks(standby)
         yield* seconds(3)
         expect(yield* isDone(waiting)).toBe(false)
-        const working = yield* Effect.fork(work(leader, run_id))
+        const working = yield* Effect.forkChild(work(leader, run_id))
         yield* secondsUntil(isDone(working))
         expect(yield* Fiber.join(working)).toEqual({ cancelled: false })
       }).pipe(Effect.provide(engine()))
     }).pipe(Effect.provide(ports))
   )
 
-  it.scoped("keep their prompt while the servers change, and it is not given to anyone else", () =>
+  it.effect("keep their prompt while the servers change, and it is not given to anyone else", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const [leader, standby] = [yield* newLeader(team), yield* newLeader(team)]
       const scope = yield* Scope.make()
       const one = yield* Effect.gen(function* () {
-        const context = yield* Scope.extend(Layer.build(engine()), scope)
+        const context = yield* Scope.provide(Layer.build(engine()), scope)
         const first = yield* asks(leader).pipe(Effect.provide(context))
         yield* untilLed(team).pipe(Effect.provide(context))
         yield* sendMessage(team, "one").pipe(Effect.provide(context))
@@ -186,7 +187,7 @@ describe("leaders over HTTP", () => {
         yield* untilLed(team)
         yield* Scope.close(scope, Exit.void)
         const waiting = yield* asks(standby)
-        yield* seconds(5, work(leader, one.run_id).pipe(Effect.fork))
+        yield* seconds(5, work(leader, one.run_id).pipe(Effect.forkChild))
         expect(yield* isDone(waiting)).toBe(false)
         yield* answer(one, "1")
         expect((yield* (yield* Repo).run(one.run_id)).status).toBe("success")
@@ -196,7 +197,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(ports))
   )
 
-  it.scoped("whose connection was closed are replaced within seconds, unless they are back", () =>
+  it.effect("whose connection was closed are replaced within seconds, unless they are back", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
       const standby = yield* newLeader(team)
@@ -204,18 +205,18 @@ describe("leaders over HTTP", () => {
       yield* sendMessage(team, "one")
       const { run_id } = yield* join(first)
       const waiting = yield* asks(standby)
-      yield* Effect.repeatN(
-        Effect.flatMap(Effect.fork(work(leader, run_id)), (fiber) =>
-          Effect.zipRight(seconds(1), Fiber.interrupt(fiber))
+      yield* Effect.repeat(
+        Effect.flatMap(Effect.forkChild(work(leader, run_id)), (fiber) =>
+          Effect.andThen(seconds(1), Fiber.interrupt(fiber))
         ),
-        4
+        { times: 4 }
       )
       expect(yield* isDone(waiting)).toBe(false)
       expect(yield* secondsUntil(isDone(waiting))).toBeGreaterThanOrEqual(3_000)
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("leave, and their prompt goes to the next leader at once", () =>
+  it.effect("leave, and their prompt goes to the next leader at once", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
       yield* sendMessage(team, "one")
@@ -227,7 +228,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("that are gone leave a stopped team, whose prompt the next leader gets", () =>
+  it.effect("that are gone leave a stopped team, whose prompt the next leader gets", () =>
     Effect.gen(function* () {
       const { first, team } = yield* ledTeam
       yield* sendMessage(team, "one")
@@ -238,13 +239,13 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("learn at once that the run was cancelled, and confirm that by their reply", () =>
+  it.effect("learn at once that the run was cancelled, and confirm that by their reply", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
       const { submit } = yield* makeWebhook(team)
       const run_id = yield* submit("one")
       const one = yield* join(first)
-      const working = yield* Effect.fork(work(leader, run_id))
+      const working = yield* Effect.forkChild(work(leader, run_id))
       yield* (yield* Cancellation).cancel(run_id)
       expect(yield* Fiber.join(working)).toEqual({ cancelled: true })
       expect(yield* work(leader, run_id)).toEqual({ cancelled: true })
@@ -258,7 +259,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped(
+  it.effect(
     "learn that the run has timed out, and lose the prompt when they do not confirm that they have stopped",
     () =>
       Effect.gen(function* () {
@@ -271,9 +272,9 @@ describe("leaders over HTTP", () => {
           Effect.map(({ cancelled }) => (cancelled ? "stop" : "go on")),
           Effect.catchTag("PromptLost", () => Effect.succeed("lost")),
           Effect.map((answer) => answers.push(answer)),
-          Effect.zipRight(Effect.sleep("100 millis"))
+          Effect.andThen(Effect.sleep("100 millis"))
         )
-        yield* Effect.fork(Effect.repeat(asksAgain, { until: () => answers.at(-1) === "lost" }))
+        yield* Effect.forkChild(Effect.repeat(asksAgain, { until: () => answers.at(-1) === "lost" }))
         yield* secondsUntil(Effect.sync(() => answers.at(-1) === "stop"))
         yield* secondsUntil(Effect.sync(() => answers.at(-1) === "lost"))
         expect([...new Set(answers)]).toEqual(["go on", "stop", "lost"])
@@ -283,7 +284,7 @@ describe("leaders over HTTP", () => {
       }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("get no prompt whose run has ended", () =>
+  it.effect("get no prompt whose run has ended", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
       const { submit } = yield* makeWebhook(team, { timeout_seconds: 5 })
@@ -297,7 +298,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("may repeat a reply, and reply only to prompts of their team", () =>
+  it.effect("may repeat a reply, and reply only to prompts of their team", () =>
     Effect.gen(function* () {
       const { first, team } = yield* ledTeam
       const other = yield* makeTeam("other")
@@ -313,7 +314,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("that can never work on a prompt end its run as undeliverable; one may discard it without an answer", () =>
+  it.effect("that can never work on a prompt end its run as undeliverable; one may discard it without an answer", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
       const leaders = yield* HttpLeaders
@@ -327,7 +328,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("whose key is revoked wait no longer, and lead no team", () =>
+  it.effect("whose key is revoked wait no longer, and lead no team", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
       yield* (yield* Repo).revokeLeaderKey(team, leader.key_id)
@@ -336,7 +337,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("wait for the time that they ask for, and no longer than their next request", () =>
+  it.effect("wait for the time that they ask for, and no longer than their next request", () =>
     Effect.gen(function* () {
       const { first, leader } = yield* ledTeam
       const again = yield* asks(leader)
@@ -346,11 +347,11 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("take the prompt that waits in their team's queue when they come", () =>
+  it.effect("take the prompt that waits in their team's queue when they come", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const scope = yield* Scope.make()
-      const onBus = yield* Scope.extend(lead(team), scope)
+      const onBus = yield* Scope.provide(lead(team), scope)
       const run_id = yield* sendMessage(team, "one")
       yield* onBus.next
       yield* Scope.close(scope, Exit.void)
@@ -365,7 +366,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("leave the run that a leader on the bus works on to that one, and get the next ones", () =>
+  it.effect("leave the run that a leader on the bus works on to that one, and get the next ones", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const onBus = yield* lead(team)
@@ -378,7 +379,7 @@ describe("leaders over HTTP", () => {
       yield* onBus.answer("1")
       const taken = yield* join(asking)
       expect([taken.run_id, taken.redelivered]).toEqual([two, false])
-      yield* seconds(15, work(leader, two).pipe(Effect.fork))
+      yield* seconds(15, work(leader, two).pipe(Effect.forkChild))
       expect(yield* onBus.idle).toBe(true)
       yield* answer(taken, "2")
       const repo = yield* Repo
@@ -387,13 +388,13 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("that are gone are followed by a leader on the bus, which gets their run", () =>
+  it.effect("that are gone are followed by a leader on the bus, which gets their run", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
       const onBus = yield* lead(team)
       const run_id = yield* sendMessage(team, "one")
       yield* join(first)
-      const given = yield* Effect.fork(onBus.next)
+      const given = yield* Effect.forkChild(onBus.next)
       expect(yield* secondsUntil(isDone(given))).toBeGreaterThanOrEqual(7_000)
       expect((yield* Fiber.join(given)).prompt.run_id).toBe(run_id)
       expect(yield* Effect.flip(work(leader, run_id))).toEqual(new PromptLost())
@@ -405,7 +406,7 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("get prompts while the broker is out of reach", () => {
+  it.effect("get prompts while the broker is out of reach", () => {
     const away = new Unavailable({ what: "broker", detail: "for the test" })
     const withoutBroker = Layer.effect(
       Bus,
@@ -417,13 +418,13 @@ describe("leaders over HTTP", () => {
       yield* answer(yield* join(first), "1")
       const two = yield* next(leader)
       expect(two.run_id).toBe(ids[1])
-      yield* seconds(10, work(leader, two.run_id).pipe(Effect.fork))
+      yield* seconds(10, work(leader, two.run_id).pipe(Effect.forkChild))
       yield* answer(two, "2")
       expect(yield* Effect.forEach(ids, statusOf)).toEqual(["success", "success"])
     }).pipe(Effect.provide(engine().pipe(Layer.provide(withoutBroker), Layer.provideMerge(ports))))
   })
 
-  it.scoped("keep their run when servers were away for long, also from a leader on the bus", () =>
+  it.effect("keep their run when servers were away for long, also from a leader on the bus", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const leader = yield* newLeader(team)
@@ -442,16 +443,16 @@ describe("leaders over HTTP", () => {
       const onBus = yield* lead(team)
       yield* Effect.gen(function* () {
         yield* seconds(3)
-        const working = yield* Effect.fork(work(leader, run_id))
+        const working = yield* Effect.forkChild(work(leader, run_id))
         yield* secondsUntil(isDone(working))
         expect(yield* Fiber.join(working)).toEqual({ cancelled: false })
-        yield* seconds(6)
+        yield* seconds(5)
         expect(yield* onBus.idle).toBe(true)
       }).pipe(Effect.provide(engine()))
     }).pipe(Effect.provide(ports))
   )
 
-  it.scoped("find the next run of a team that nobody has ever led on the bus, and that they all had left", () =>
+  it.effect("find the next run of a team that nobody has ever led on the bus, and that they all had left", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
       const { submit } = yield* makeWebhook(team)

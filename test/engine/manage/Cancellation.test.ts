@@ -23,14 +23,14 @@ import {
 const cancel = (id: RunId) => Effect.flatMap(Cancellation, ({ cancel }) => cancel(id))
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
 
-it.scoped("a queued run is never sent, and its waiting caller hears of it", () =>
+it.effect("a queued run is never sent, and its waiting caller hears of it", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const webhook = yield* makeWebhook(team)
     const first = yield* webhook.submit("first")
     yield* leader.next
-    const asking = yield* Effect.fork(webhook.ask("second"))
+    const asking = yield* Effect.forkChild(webhook.ask("second"))
     const repo = yield* Repo
     const waiting = Effect.map(repo.runs({ team, limit: 9 }), ({ data }) => data.find(({ run_id }) => run_id !== first))
     yield* until(Effect.map(waiting, (run) => run !== undefined))
@@ -46,14 +46,14 @@ it.scoped("a queued run is never sent, and its waiting caller hears of it", () =
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.scoped(
+it.effect(
   "a sent run has ended for its caller, and holds its slot until the leader, which is asked to stop, is done",
   () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const leader = yield* lead(team)
       const webhook = yield* makeWebhook(team)
-      const asking = yield* Effect.fork(webhook.ask("first"))
+      const asking = yield* Effect.forkChild(webhook.ask("first"))
       const { cancelled, prompt } = yield* leader.next
       const second = yield* webhook.submit("second")
 
@@ -72,11 +72,11 @@ it.scoped(
     }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.scoped("a run that is cancelled while the broker may or may not have its prompt holds its team for 30 seconds", () =>
+it.effect("a run that is cancelled while the broker may or may not have its prompt holds its team for 30 seconds", () =>
   Effect.gen(function* () {
     const isRefused = yield* Deferred.make<void>()
     let isAway = true
-    const away = Effect.zipRight(
+    const away = Effect.andThen(
       Deferred.succeed(isRefused, undefined),
       Effect.fail(new Unavailable({ what: "broker", detail: "away for the test" }))
     )
@@ -106,7 +106,7 @@ it.scoped("a run that is cancelled while the broker may or may not have its prom
   })
 )
 
-it.scoped("a leader that does not stop holds the slot for 30 seconds", () =>
+it.effect("a leader that does not stop holds the slot for 30 seconds", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -123,7 +123,7 @@ it.scoped("a leader that does not stop holds the slot for 30 seconds", () =>
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("the leader library interrupts its handler, and goes on with the next prompt that is not cancelled", () =>
+it.effect("the leader library interrupts its handler, and goes on with the next prompt that is not cancelled", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const begun: Array<string> = []
@@ -150,7 +150,7 @@ it.scoped("the leader library interrupts its handler, and goes on with the next 
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a run that has ended in another way stays as it is", () =>
+it.effect("a run that has ended in another way stays as it is", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
@@ -161,7 +161,7 @@ it.scoped("a run that has ended in another way stays as it is", () =>
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("all that is queued for a webhook or a team is cancelled, and nothing else", () =>
+it.effect("all that is queued for a webhook or a team is cancelled, and nothing else", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)

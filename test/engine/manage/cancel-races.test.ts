@@ -3,7 +3,7 @@
  * hundred; `TEST_CANCEL_RACES=2000` makes as many.
  */
 import { expect, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Layer } from "effect"
+import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
@@ -63,15 +63,15 @@ const races = (count: number, lanes: number, pausesFor: (ms: number) => Pauses) 
       Effect.gen(function* () {
         const webhook = webhooks[n % lanes]!
         // All that is queued is cancelled as well, while others are accepted and sent.
-        if (n % 50 === 0) yield* Effect.fork(cancellation.cancelQueuedOfWebhook(webhook.id))
+        if (n % 50 === 0) yield* Effect.forkChild(cancellation.cancelQueuedOfWebhook(webhook.id))
         const id = yield* webhook.submit("hello")
         const follow = n % 4 === 0 ? trigger.run(rows[n % lanes]!, id, { wait: true }) : Effect.succeed(undefined)
-        const told = yield* Effect.fork(follow)
+        const told = yield* Effect.forkChild(follow)
         // Some surely come too late, and some almost at once, however fast this machine is now.
         if (n % 20 === 19) yield* trigger.run(rows[n % lanes]!, id, { wait: true })
         else if (n % 20 !== 18) yield* pauses.patience
-        const result = yield* Effect.either(cancellation.cancel(id))
-        return { id, result, told: (yield* told)?.status }
+        const result = yield* Effect.result(cancellation.cancel(id))
+        return { id, result, told: (yield* Fiber.join(told))?.status }
       })
     const ends = yield* Effect.forEach(
       Array.from({ length: count }, (_, n) => n),
@@ -82,26 +82,26 @@ const races = (count: number, lanes: number, pausesFor: (ms: number) => Pauses) 
       const { status } = yield* repo.run(id)
       // What somebody who waits for the run was answered.
       if (told !== undefined) expect(told).toBe(status)
-      if (result._tag === "Right") expect(status).toBe("cancelled")
-      else expect(result.left).toMatchObject({ _tag: "RunEnded", status })
+      if (result._tag === "Success") expect(status).toBe("cancelled")
+      else expect(result.failure).toMatchObject({ _tag: "RunEnded", status })
     }
-    expect(new Set(ends.map(({ result }) => result._tag))).toEqual(new Set(["Left", "Right"]))
+    expect(new Set(ends.map(({ result }) => result._tag))).toEqual(new Set(["Failure", "Success"]))
     const logState = Effect.flatMap(Effect.all([inFlight, repo.out]), (state) => Effect.logError("In flight", state))
-    yield* Effect.tapErrorCause(until(Effect.map(inFlight, (total) => total === 0)), () => logState)
+    yield* Effect.tapCause(until(Effect.map(inFlight, (total) => total === 0)), () => logState)
     expect(yield* repo.out).toEqual([])
     for (const webhook of webhooks) expect((yield* webhook.ask("the lane goes on")).status).toBe("success")
-    const cancelled = ends.filter(({ result }) => result._tag === "Right").length
+    const cancelled = ends.filter(({ result }) => result._tag === "Success").length
     const repeated = Array.from(worked).filter(([, times]) => times > 1)
     return { cancelled, begun: worked.size, repeated }
   })
 
 const random = randomFor("cancellations")
 
-it.scoped("however a cancellation races with acceptance, sending, start and answer, all agree, and no lane stops", () =>
+it.effect("however a cancellation races with acceptance, sending, start and answer, all agree, and no lane stops", () =>
   Effect.gen(function* () {
     const { repeated } = yield* races(2_000, 1, () => {
       const turns = (most: number) =>
-        Effect.suspend(() => Effect.repeatN(Effect.yieldNow(), Math.floor(random.between(0, most))))
+        Effect.suspend(() => Effect.repeat(Effect.yieldNow, { times: Math.floor(random.between(0, most)) }))
       return { work: turns(8), patience: turns(30) }
     })
     // On real services a prompt is sent again if it is not known in time that it was sent.
@@ -111,7 +111,7 @@ it.scoped("however a cancellation races with acceptance, sending, start and answ
 
 const onBoth = Number(process.env.TEST_CANCEL_RACES ?? 200)
 
-it.scopedLive("so it is on PostgreSQL and RabbitMQ", () =>
+it.live("so it is on PostgreSQL and RabbitMQ", () =>
   Effect.gen(function* () {
     const { begun, cancelled } = yield* races(onBoth, 4, (ms) => {
       const unit = Math.min(ms, 100)

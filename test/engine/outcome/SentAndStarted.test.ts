@@ -9,7 +9,7 @@ import * as SentAndStarted from "../../../src/engine/outcome/SentAndStarted.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { advance } from "../../../src/testing.ts"
 
-it.scoped("an end that is recorded while a start is being written has that start, too", () =>
+it.effect("an end that is recorded while a start is being written has that start, too", () =>
   Effect.gen(function* () {
     const writing = yield* Deferred.make<ReadonlyArray<RunId>>()
     const mayWrite = yield* Deferred.make<void>()
@@ -20,8 +20,8 @@ it.scoped("an end that is recorded while a start is being written has that start
           writing,
           events.map(({ run_id }) => run_id)
         ).pipe(
-          Effect.zipRight(Deferred.await(mayWrite)),
-          Effect.zipRight(Effect.as(Deferred.succeed(written, undefined), []))
+          Effect.andThen(Deferred.await(mayWrite)),
+          Effect.andThen(Effect.as(Deferred.succeed(written, undefined), []))
         )
     } as unknown as typeof RunStore.Service
     const recorder = yield* Effect.provideService(SentAndStarted.make, RunStore, store)
@@ -39,7 +39,7 @@ it.scoped("an end that is recorded while a start is being written has that start
   }).pipe(Effect.provide(BusMemory.layer))
 )
 
-it.scoped("a leader that starts a run that is over is told to stop", () =>
+it.effect("a leader that starts a run that is over is told to stop", () =>
   Effect.gen(function* () {
     const [live, over] = [yield* makeRunId, yield* makeRunId]
     const told = yield* Queue.unbounded<readonly [string, RunId]>()
@@ -47,12 +47,14 @@ it.scoped("a leader that starts a run that is over is told to stop", () =>
       Effect.provide(
         Layer.mock(RunStore, { started: () => Effect.succeed([{ run_id: over, team: TeamName.make("deploy") }]) })
       ),
-      Effect.provide(Layer.mock(Bus, { durable: true, cancel: (team, id) => Effect.asVoid(told.offer([team, id])) }))
+      Effect.provide(
+        Layer.mock(Bus, { durable: true, cancel: (team, id) => Effect.asVoid(Queue.offer(told, [team, id])) })
+      )
     )
     const started_at = yield* DateTime.now
     for (const id of [live, over]) recorder.add(id, { started_at })
     yield* advance("1 second")
-    expect(yield* told.take).toEqual(["deploy", over])
-    expect(yield* told.size).toBe(0)
+    expect(yield* Queue.take(told)).toEqual(["deploy", over])
+    expect(yield* Queue.size(told)).toBe(0)
   })
 )

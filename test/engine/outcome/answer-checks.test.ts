@@ -1,7 +1,7 @@
 /** Answers that must match a schema, while the machine is busy. */
 
 import { expect, it } from "@effect/vitest"
-import { Context, Effect, Layer, Logger, LogLevel } from "effect"
+import { Context, Effect, Layer, References } from "effect"
 import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
@@ -16,7 +16,7 @@ import { byRunId, makePrompt, team } from "../../bus/contract/support.ts"
 import { untilEffect } from "../../support/Until.ts"
 
 /** A service with the methods that are used. */
-const partly = <I, S>(tag: Context.Tag<I, S>, methods: Partial<NoInfer<S>>) => Layer.succeed(tag, methods as S)
+const partly = <I, S>(tag: Context.Service<I, S>, methods: Partial<NoInfer<S>>) => Layer.succeed(tag, methods as S)
 
 /** Records replies of a leader that sends each answer, and then that it failed. Valid JSON has a schema to match. */
 const recording = Effect.gen(function* () {
@@ -27,7 +27,7 @@ const recording = Effect.gen(function* () {
       state.tries++
       return state.isBusy ? busy : Effect.succeed([])
     })
-  const endAll: Steps["Type"]["endAll"] = (ends) =>
+  const endAll: Steps["Service"]["endAll"] = (ends) =>
     Effect.suspend(() => {
       if (state.isAway && ends.some(({ isChecked }) => isChecked)) {
         state.isAway = false
@@ -46,7 +46,7 @@ const recording = Effect.gen(function* () {
       )
     })
   const services = Layer.mergeAll(
-    partly(Evaluator, { evaluate: evaluate as Evaluator["Type"]["evaluate"] }),
+    partly(Evaluator, { evaluate: evaluate as Evaluator["Service"]["evaluate"] }),
     partly(Steps, { endAll }),
     partly(Outcomes, { progress: () => {} }),
     partly(FileStore, {})
@@ -56,7 +56,7 @@ const recording = Effect.gen(function* () {
   const bus = yield* Bus
   yield* bus.consume(handle, { correlation: byRunId, isOver })
   yield* (yield* LeaderBus).lead(team, ({ prompt: { prompt }, reply }) =>
-    Effect.zipRight(reply({ _tag: "Answered", response: prompt }), reply({ _tag: "Failed", message: "no" }))
+    Effect.andThen(reply({ _tag: "Answered", response: prompt }), reply({ _tag: "Failed", message: "no" }))
   )
   const answer = (text: string) =>
     Effect.gen(function* () {
@@ -77,8 +77,10 @@ const recording = Effect.gen(function* () {
   return { answer, ended, handle, state, untilEnded, waiting }
 })
 
-const test = (name: string, body: Effect.Effect<void, unknown, Effect.Effect.Context<typeof recording>>) =>
-  it.scopedLive(name, () => body.pipe(Effect.provide(BusMemory.layer), Logger.withMinimumLogLevel(LogLevel.None)))
+const test = (name: string, body: Effect.Effect<void, unknown, Effect.Services<typeof recording>>) =>
+  it.live(name, () =>
+    body.pipe(Effect.provide(BusMemory.layer), Effect.provideService(References.MinimumLogLevel, "None"))
+  )
 
 test(
   "a valid answer stays unacknowledged while the server is too busy to check it, delays no others, and then counts",

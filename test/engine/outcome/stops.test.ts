@@ -19,13 +19,13 @@ const seconds = (count: number) => advance(Duration.seconds(count))
 
 /** The run's leader has started it. */
 const startOf = ({ prompt, reply }: Delivery) =>
-  Effect.zipRight(
+  Effect.andThen(
     reply({ _tag: "Started" }),
     until(Effect.map(runOf(prompt.run_id), ({ started_at }) => started_at !== undefined))
-  ).pipe(Effect.zipLeft(advance("100 millis")))
+  ).pipe(Effect.tap(advance("100 millis")))
 
 describe("work ends", () => {
-  it.scoped("an asynchronous run's timeout tells the leader to stop, and holds the slot until the leader is done", () =>
+  it.effect("an asynchronous run's timeout tells the leader to stop, and holds the slot until the leader is done", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const leader = yield* lead(team)
@@ -49,7 +49,7 @@ describe("work ends", () => {
     }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
   )
 
-  it.scoped("the leader library interrupts the agent of a run that has timed out, and goes on with the next", () =>
+  it.effect("the leader library interrupts the agent of a run that has timed out, and goes on with the next", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const interrupted = yield* Deferred.make<string>()
@@ -62,19 +62,19 @@ describe("work ends", () => {
       })
       const webhook = yield* makeWebhook(team, { timeout_seconds: 5 })
       const [endless, next] = [yield* webhook.submit("endless"), yield* webhook.submit("next")]
-      yield* until(Effect.zipRight(advance("1 second"), Deferred.isDone(interrupted)))
+      yield* until(Effect.andThen(advance("1 second"), Deferred.isDone(interrupted)))
       yield* until(Effect.map(statusOf(next), (status) => status === "success"))
       expect(yield* statusOf(endless)).toBe("timeout")
-    }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })), Effect.provide(Logger.remove(Logger.defaultLogger)))
+    }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })), Effect.provide(Logger.layer([])))
   )
 
-  it.scoped("the agent of a caller who has stopped waiting goes on, but not for longer than it may work", () =>
+  it.effect("the agent of a caller who has stopped waiting goes on, but not for longer than it may work", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const leader = yield* lead(team)
       const own = yield* makeWebhook(team, { timeout_seconds: 10, max_work_seconds: 30 })
       const brief = yield* makeWebhook(team, { timeout_seconds: 10, max_work_seconds: 1 })
-      const asking = yield* Effect.fork(own.ask("slow"))
+      const asking = yield* Effect.forkChild(own.ask("slow"))
       const slow = yield* leader.next
       yield* startOf(slow)
       yield* seconds(12)
@@ -89,7 +89,7 @@ describe("work ends", () => {
       expect(yield* runOf(run_id)).toMatchObject({ status: "timeout", conversation: { response: "too late" } })
 
       // At least the timeout.
-      const again = yield* Effect.fork(brief.ask("brief"))
+      const again = yield* Effect.forkChild(brief.ask("brief"))
       const late = yield* leader.next
       yield* startOf(late)
       yield* seconds(9)
@@ -100,12 +100,12 @@ describe("work ends", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("a run that has ended while its agent works can be cancelled", () =>
+  it.effect("a run that has ended while its agent works can be cancelled", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const leader = yield* lead(team)
       const webhook = yield* makeWebhook(team, { timeout_seconds: 10 })
-      const asking = yield* Effect.fork(webhook.ask("slow"))
+      const asking = yield* Effect.forkChild(webhook.ask("slow"))
       const delivery = yield* leader.next
       yield* startOf(delivery)
       yield* seconds(12)
@@ -121,11 +121,11 @@ describe("work ends", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.scoped("a leader that does not confirm the stop holds the slot for 30 seconds, and then that is known", () =>
+  it.effect("a leader that does not confirm the stop holds the slot for 30 seconds, and then that is known", () =>
     Effect.gen(function* () {
       const warnings: Array<unknown> = []
       const logger = Logger.make(({ logLevel, message }) => {
-        if (logLevel.label === "WARN") warnings.push(message)
+        if (logLevel === "Warn") warnings.push(message)
       })
       yield* Effect.gen(function* () {
         const team = yield* makeTeam("deploy")
@@ -143,14 +143,14 @@ describe("work ends", () => {
         yield* leader.answer("after all")
         yield* until(Effect.map(runOf(id), ({ unconfirmed }) => unconfirmed === undefined))
         expect((yield* runOf(id)).conversation.response).toBe("after all")
-      }).pipe(Effect.provide(engineInMemory()), Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
+      }).pipe(Effect.provide(engineInMemory()), Effect.provide(Logger.layer([logger])))
     })
   )
 
-  it.scoped("a server that takes over holds the slot, and tells the leader to stop when its time has come", () =>
+  it.effect("a server that takes over holds the slot, and tells the leader to stop when its time has come", () =>
     Effect.gen(function* () {
-      const durable = Layer.map(BusMemory.layer, (context) =>
-        Context.add(context, Bus, { ...Context.get(context, Bus), durable: true })
+      const durable = Layer.flatMap(BusMemory.layer, (context) =>
+        Layer.succeedContext(Context.add(context, Bus, { ...Context.get(context, Bus), durable: true }))
       )
       const kept = yield* Layer.build(Layer.merge(layerRepo, durable))
       const start = (scope: Scope.Scope) =>
@@ -160,7 +160,7 @@ describe("work ends", () => {
         const team = yield* makeTeam("deploy")
         const leader = yield* lead(team)
         const webhook = yield* makeWebhook(team, { timeout_seconds: 10, max_work_seconds: 60 })
-        const asking = yield* Effect.fork(webhook.ask("slow"))
+        const asking = yield* Effect.forkChild(webhook.ask("slow"))
         const delivery = yield* leader.next
         yield* startOf(delivery)
         yield* seconds(12)
@@ -182,7 +182,7 @@ describe("work ends", () => {
     })
   )
 
-  it.scoped("the leader of a deleted run is told to stop", () =>
+  it.effect("the leader of a deleted run is told to stop", () =>
     Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
       const leader = yield* lead(team)

@@ -9,12 +9,12 @@ import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
 import { engine, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until } from "../Scenario.ts"
 
-it.scoped("answers timeout at the deadline, keeps the late answer, and then frees the slot", () =>
+it.effect("answers timeout at the deadline, keeps the late answer, and then frees the slot", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const webhook = yield* makeWebhook(team, { timeout_seconds: 30 })
-    const asking = yield* Effect.fork(webhook.ask("slow"))
+    const asking = yield* Effect.forkChild(webhook.ask("slow"))
     const delivery = yield* leader.next
     yield* advance(Duration.millis(29_999))
     expect(yield* statusOf(delivery.prompt.run_id)).toBe("running")
@@ -31,18 +31,18 @@ it.scoped("answers timeout at the deadline, keeps the late answer, and then free
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("answers two seconds after the deadline at the latest, while the database hangs", () => {
+it.effect("answers two seconds after the deadline at the latest, while the database hangs", () => {
   let hangs = false
-  const hanging = Layer.map(layerRepo, (context) => {
+  const hanging = Layer.flatMap(layerRepo, (context) => {
     const store = Context.get(context, RunStore)
     const step: typeof store.step = (...args) => Effect.suspend(() => (hangs ? Effect.never : store.step(...args)))
-    return Context.add(context, RunStore, { ...store, step })
+    return Layer.succeedContext(Context.add(context, RunStore, { ...store, step }))
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const webhook = yield* makeWebhook(team, { timeout_seconds: 5 })
-    const asking = yield* Effect.fork(webhook.ask("slow"))
+    const asking = yield* Effect.forkChild(webhook.ask("slow"))
     const { prompt } = yield* leader.next
     hangs = true
     yield* advance("7 seconds")
@@ -50,7 +50,7 @@ it.scoped("answers two seconds after the deadline at the latest, while the datab
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(hanging, BusMemory.layer)))))
 })
 
-it.scoped("never sends a run whose deadline passed while it waited for a slot", () =>
+it.effect("never sends a run whose deadline passed while it waited for a slot", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -58,7 +58,7 @@ it.scoped("never sends a run whose deadline passed while it waited for a slot", 
     const short = yield* makeWebhook(team, { timeout_seconds: 10 })
     yield* long.submit("first")
     yield* leader.next
-    const asking = yield* Effect.fork(short.ask("never sent"))
+    const asking = yield* Effect.forkChild(short.ask("never sent"))
     const repo = yield* Repo
     yield* until(Effect.map(repo.queued(9), ({ all }) => all === 1))
     yield* advance("10 seconds")
@@ -70,7 +70,7 @@ it.scoped("never sends a run whose deadline passed while it waited for a slot", 
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.scoped("counts a fire-and-forget run's timeout from the leader's start", () =>
+it.effect("counts a fire-and-forget run's timeout from the leader's start", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -88,12 +88,14 @@ it.scoped("counts a fire-and-forget run's timeout from the leader's start", () =
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("lets nothing expire while the broker takes no messages, and leaders cannot send their answers", () => {
+it.effect("lets nothing expire while the broker takes no messages, and leaders cannot send their answers", () => {
   let isFull = true
-  const bus = Layer.map(BusMemory.layer, (context) => {
+  const bus = Layer.flatMap(BusMemory.layer, (context) => {
     const open = Context.get(context, Bus)
     const blocked = new Unavailable({ what: "broker", detail: "no memory left" })
-    return Context.add(context, Bus, { ...open, ping: Effect.suspend(() => (isFull ? blocked : open.ping)) })
+    return Layer.succeedContext(
+      Context.add(context, Bus, { ...open, ping: Effect.suspend(() => (isFull ? blocked : open.ping)) })
+    )
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -110,14 +112,14 @@ it.scoped("lets nothing expire while the broker takes no messages, and leaders c
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(layerRepo, bus)))))
 })
 
-it.scoped("lets nothing expire just after a time without the database, in which no answer was recorded", () => {
+it.effect("lets nothing expire just after a time without the database, in which no answer was recorded", () => {
   let isAway = false
-  const repo = Layer.map(layerRepo, (context) => {
+  const repo = Layer.flatMap(layerRepo, (context) => {
     const store = Context.get(context, LaneStore)
     const away = new Unavailable({ what: "database", detail: "away for the test" })
     const claimTick: typeof store.claimTick = (...given) =>
       Effect.suspend(() => (isAway ? away : store.claimTick(...given)))
-    return Context.add(context, LaneStore, { ...store, claimTick })
+    return Layer.succeedContext(Context.add(context, LaneStore, { ...store, claimTick }))
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -135,7 +137,7 @@ it.scoped("lets nothing expire just after a time without the database, in which 
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(repo, BusMemory.layer)))))
 })
 
-it.scoped("frees the slots of a team that never answers, when their timeout and the time to stop have passed", () =>
+it.effect("frees the slots of a team that never answers, when their timeout and the time to stop have passed", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("dead")
     const leader = yield* lead(team)

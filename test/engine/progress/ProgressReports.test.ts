@@ -29,7 +29,7 @@ const make = (refuse: () => boolean = () => false) =>
   })
 
 describe("the progress that leaders report", () => {
-  it.scoped("is written four times a second, for all runs together, each with one report", () =>
+  it.effect("is written four times a second, for all runs together, each with one report", () =>
     Effect.gen(function* () {
       const { reports, written } = yield* make()
       const [one, two] = [yield* makeRunId, yield* makeRunId]
@@ -45,7 +45,7 @@ describe("the progress that leaders report", () => {
     })
   )
 
-  it.scoped("is merged, and starts anew when the work starts over", () =>
+  it.effect("is merged, and starts anew when the work starts over", () =>
     Effect.gen(function* () {
       const { reports, written } = yield* make()
       const run_id = yield* makeRunId
@@ -63,7 +63,7 @@ describe("the progress that leaders report", () => {
     })
   )
 
-  it.scoped("takes no more memory than 8 Mi characters, whatever leaders send", () =>
+  it.effect("takes no more memory than 8 Mi characters, whatever leaders send", () =>
     Effect.gen(function* () {
       const { reports, written } = yield* make()
       for (let run = 0; run < 1_000; run++) {
@@ -76,7 +76,7 @@ describe("the progress that leaders report", () => {
     })
   )
 
-  it.scoped("is known to be stored, or lost, by those who wait for it", () =>
+  it.effect("is known to be stored, or lost, by those who wait for it", () =>
     Effect.gen(function* () {
       let refusals = 0
       const { reports, written } = yield* make(() => refusals-- > 0)
@@ -84,10 +84,10 @@ describe("the progress that leaders report", () => {
       yield* reports.record({ run_id, seq: 0, text: "stored" })
       expect(written).toEqual([[{ run_id, first_seq: 0, seq: 0, text: "stored" }]])
       refusals = 1
-      const lost = yield* Effect.fork(reports.record({ run_id, seq: 1, text: "lost" }))
+      const lost = yield* Effect.forkChild(reports.record({ run_id, seq: 1, text: "lost" }))
       yield* advance("250 millis")
       yield* Fiber.join(lost)
-      const next = yield* Effect.fork(reports.record({ run_id, seq: 2, text: "next" }))
+      const next = yield* Effect.forkChild(reports.record({ run_id, seq: 2, text: "next" }))
       yield* advance("250 millis")
       yield* Fiber.join(next)
       expect(written.flat().map(({ text }) => text)).toEqual(["stored", "next"])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Chunk, DateTime, Effect, Layer, Option, Queue, Stream } from "effect"
+import { DateTime, Effect, Layer, Queue, Stream } from "effect"
 import { makeRunId, type RunId } from "../../../src/domain/Id.ts"
 import type { Run } from "../../../src/domain/run/Run.ts"
 import { type OnEnd, Outcomes } from "../../../src/engine/outcome/Outcomes.ts"
@@ -15,14 +15,14 @@ import {
 } from "../../../src/repo/run/ProgressStore.ts"
 import { advance } from "../../../src/testing.ts"
 
-const begun = DateTime.unsafeMake(0)
+const begun = DateTime.makeUnsafe(0)
 
 /** Lets the effects that wait for a turn of the event loop go on. */
-const settle = Effect.repeatN(
+const settle = Effect.repeat(
   Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve))),
-  60
+  { times: 60 }
 )
-const pass = (time: `${number} ${"millis" | "seconds"}`) => Effect.zipRight(advance(time), settle)
+const pass = (time: `${number} ${"millis" | "seconds"}`) => Effect.andThen(advance(time), settle)
 
 /** A run whose progress the test writes. */
 interface Written {
@@ -64,7 +64,7 @@ const make = Effect.gen(function* () {
       ends.set(id, onEnd)
       return () => ends.delete(id)
     }
-  } as unknown as Outcomes["Type"]
+  } as unknown as Outcomes["Service"]
   const feed = ChangeFeed.of({ listen: listeners.listen, publish: () => Effect.void, ping: Effect.void })
   const context = yield* Layer.build(
     RunWatch.layer.pipe(
@@ -118,15 +118,15 @@ const make = Effect.gen(function* () {
       const may = yield* Queue.unbounded<void>()
       const portions: Array<ReadonlyArray<RunUpdate>> = []
       yield* Effect.forkScoped(
-        Stream.runForEachChunk(updates, (chunk) =>
-          Effect.zipRight(
-            Effect.sync(() => portions.push(Chunk.toReadonlyArray(chunk))),
+        Stream.runForEachArray(updates, (portion) =>
+          Effect.andThen(
+            Effect.sync(() => portions.push(portion)),
             Queue.take(may)
           )
         )
       )
       yield* settle
-      return { portions, takeNext: Effect.zipRight(Queue.offer(may, undefined), settle) }
+      return { portions, takeNext: Effect.andThen(Queue.offer(may, undefined), settle) }
     })
 
   return { reads, newRun, follow, followSlowly, shutdown: yield* Effect.provide(Shutdown, context), ends }
@@ -137,7 +137,7 @@ const textOf = (updates: ReadonlyArray<RunUpdate>) =>
   updates.flatMap((it) => (it._tag === "Progressed" ? [it.text ?? ""] : [])).join("")
 
 describe("the followers of runs", () => {
-  it.scoped("get the start when it is notified, then the progress, and the end after the last progress", () =>
+  it.effect("get the start when it is notified, then the progress, and the end after the last progress", () =>
     Effect.gen(function* () {
       const { follow, newRun } = yield* make
       const { act, end, run_id, start, write } = yield* newRun
@@ -162,7 +162,7 @@ describe("the followers of runs", () => {
     })
   )
 
-  it.scoped("are told that a run has started before its first progress, even if its leader has not", () =>
+  it.effect("are told that a run has started before its first progress, even if its leader has not", () =>
     Effect.gen(function* () {
       const { follow, newRun } = yield* make
       const { run_id, write } = yield* newRun
@@ -176,7 +176,7 @@ describe("the followers of runs", () => {
     })
   )
 
-  it.scoped("share one read for all runs, and the updates", () =>
+  it.effect("share one read for all runs, and the updates", () =>
     Effect.gen(function* () {
       const { follow, newRun, reads } = yield* make
       const runs = yield* Effect.replicateEffect(newRun, 3)
@@ -196,7 +196,7 @@ describe("the followers of runs", () => {
     })
   )
 
-  it.scoped("get everything in portions at their own pace, and delay nobody else", () =>
+  it.effect("get everything in portions at their own pace, and delay nobody else", () =>
     Effect.gen(function* () {
       const { follow, followSlowly, newRun } = yield* make
       const { run_id, write } = yield* newRun
@@ -219,7 +219,7 @@ describe("the followers of runs", () => {
     })
   )
 
-  it.scoped("learn that the text starts over, or that they have missed some of it", () =>
+  it.effect("learn that the text starts over, or that they have missed some of it", () =>
     Effect.gen(function* () {
       const { follow, newRun } = yield* make
       const { restart, run_id, write } = yield* newRun
@@ -245,7 +245,7 @@ describe("the followers of runs", () => {
     })
   )
 
-  it.scoped("of a flood get no more than a share of what a server can send", () =>
+  it.effect("of a flood get no more than a share of what a server can send", () =>
     Effect.gen(function* () {
       const { follow, newRun } = yield* make
       const { run_id, write } = yield* newRun
@@ -263,7 +263,7 @@ describe("the followers of runs", () => {
     })
   )
 
-  it.scoped("get a sign of life every 15 seconds", () =>
+  it.effect("get a sign of life every 15 seconds", () =>
     Effect.gen(function* () {
       const { follow, newRun } = yield* make
       const { take } = yield* follow((yield* newRun).run_id)
@@ -275,7 +275,7 @@ describe("the followers of runs", () => {
     })
   )
 
-  it.scoped("cost nothing when they are gone, or wait for nothing", () =>
+  it.effect("cost nothing when they are gone, or wait for nothing", () =>
     Effect.gen(function* () {
       const { ends, follow, followSlowly, newRun, reads } = yield* make
       yield* pass("10 seconds")
@@ -292,14 +292,14 @@ describe("the followers of runs", () => {
     })
   )
 
-  it.scoped("are let go at a shutdown", () =>
+  it.effect("are let go at a shutdown", () =>
     Effect.gen(function* () {
       const { follow, newRun, shutdown } = yield* make
       const { ended } = yield* follow((yield* newRun).run_id)
-      expect(Option.isNone(yield* ended.poll)).toBe(true)
+      expect(ended.pollUnsafe()).toBeUndefined()
       yield* shutdown.stopWaiting
       yield* settle
-      expect(Option.isSome(yield* ended.poll)).toBe(true)
+      expect(ended.pollUnsafe()).toBeDefined()
     })
   )
 })

@@ -1,12 +1,12 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Either } from "effect"
+import { DateTime, Effect } from "effect"
 import type { WebhookRow } from "../../../src/domain/webhook/Webhook.ts"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import * as Input from "../../../src/engine/prompt/Input.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { echo, engineInMemory, makeTeam, makeWebhook } from "../Scenario.ts"
 
-it.scoped("reads a request again when its webhook was edited, as the webhook takes it now", () =>
+it.effect("reads a request again when its webhook was edited, as the webhook takes it now", () =>
   Effect.gen(function* () {
     const repo = yield* Repo
     const trigger = yield* Trigger
@@ -18,8 +18,8 @@ it.scoped("reads a request again when its webhook was edited, as the webhook tak
     const change = { input: "payload", prompt_template: "{{payload.variables.text}}!" } as const
     yield* repo.updateWebhook(id, { ...change, variables: ["payload.variables.text"], updated_at: now })
     const reading = (text: string) => (webhook: Pick<WebhookRow, "input" | "verification">) =>
-      Either.map(
-        Input.read(webhook, { body: new TextEncoder().encode(text), headers: {}, search: "" }),
+      Effect.map(
+        Effect.fromResult(Input.read(webhook, { body: new TextEncoder().encode(text), headers: {}, search: "" })),
         (variables) => ({ variables, received_at: now, wait: false })
       )
     yield* trigger.triggerRead(before, reading('{"variables":{"text":"a","other":"b"}}'))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Layer } from "effect"
+import { Effect, Layer, Result } from "effect"
 import fc from "fast-check"
 import * as Template from "../../../src/domain/prompt/Template.ts"
 import type { Variables } from "../../../src/domain/run/Run.ts"
@@ -7,11 +7,11 @@ import { Renderer } from "../../../src/engine/prompt/Renderer.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
 import { cpuTimeOf } from "../../support/time/CpuTime.ts"
 
-const parsed = (text: string) => Either.getOrThrow(Template.parse(text))
-const render = (text: string, variables: Variables) => Either.getOrThrow(Template.render(parsed(text), variables))
+const parsed = (text: string) => Result.getOrThrow(Template.parse(text))
+const render = (text: string, variables: Variables) => Result.getOrThrow(Template.render(parsed(text), variables))
 const missing = (text: string, variables: Variables) =>
-  Either.getOrThrow(Either.flip(Template.render(parsed(text), variables)))
-const broken = (text: string) => Either.getOrThrow(Either.flip(Template.parse(text)))
+  Result.getOrThrow(Result.flip(Template.render(parsed(text), variables)))
+const broken = (text: string) => Result.getOrThrow(Result.flip(Template.parse(text)))
 
 const names = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/)
 const plain = fc.string({ unit: "binary" }).map((text) => text.replaceAll(/[{}]/g, ""))
@@ -163,8 +163,8 @@ describe("a template", () => {
     fc.assert(
       fc.property(bracey, (text) => {
         const result = Template.parse(text)
-        if (Either.isLeft(result)) {
-          const { offset, line, column } = result.left
+        if (Result.isFailure(result)) {
+          const { offset, line, column } = result.failure
           expect(offset).toBeGreaterThanOrEqual(0)
           expect(offset).toBeLessThanOrEqual(text.length)
           expect(
@@ -177,9 +177,9 @@ describe("a template", () => {
               1
           ).toBe(offset)
         } else {
-          const all = Template.names(result.right)
-          const prompt = Either.getOrThrow(
-            Template.render(result.right, Object.fromEntries(all.map((name) => [name, "<>"])))
+          const all = Template.names(result.success)
+          const prompt = Result.getOrThrow(
+            Template.render(result.success, Object.fromEntries(all.map((name) => [name, "<>"])))
           )
           expect(prompt).toBe(text.replaceAll(/\{\{[ \t]*[a-zé.]+[ \t]*\}\}/g, "<>"))
         }

@@ -136,7 +136,7 @@ describe("a prompt", () => {
   })
 })
 
-it.scoped("reaches the leader with its template and values as they were accepted, also when it is sent again", () =>
+it.effect("reaches the leader with its template and values as they were accepted, also when it is sent again", () =>
   Effect.gen(function* () {
     const kept = yield* Layer.build(ports)
     const start = (scope: Scope.Scope) =>

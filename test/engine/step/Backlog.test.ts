@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Latch, Layer } from "effect"
 import { TeamName } from "../../../src/domain/Team.ts"
 import * as Backlog from "../../../src/engine/step/Backlog.ts"
 import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
@@ -16,10 +16,10 @@ const cluster = (servers: number, maxQueued: number) =>
     const waiting = new Map<string, number>()
     const all = () => [...waiting.values()].reduce((sum, runs) => sum + runs, 0)
     /** While it is closed, counts are made and their results are on their way. */
-    const results = yield* Effect.makeLatch(true)
+    const results = yield* Latch.make(true)
     const store = LaneStore.of({
       queued: (most: number, ids: ReadonlyArray<string> = []) =>
-        Effect.zipLeft(
+        Effect.tap(
           Effect.sync(() => ({
             all: Math.min(most, all()),
             webhooks: new Map(ids.map((id) => [id, waiting.get(id) ?? 0]))
@@ -44,7 +44,7 @@ const cluster = (servers: number, maxQueued: number) =>
         if (!isFull) waiting.set(webhook.id, (waiting.get(webhook.id) ?? 0) + 1)
         ended(() => !isFull)
         // The counting fiber's turn.
-        yield* Effect.yieldNow()
+        yield* Effect.yieldNow
         return !isFull
       })
     /** What is to be counted for a group, none of which waits in the end. */
@@ -63,7 +63,7 @@ const cluster = (servers: number, maxQueued: number) =>
 const random = randomFor("webhooks")
 
 describe("the backlog", () => {
-  it.scoped("is held exactly by one server, of a webhook and of all", () =>
+  it.effect("is held exactly by one server, of a webhook and of all", () =>
     Effect.gen(function* () {
       const { waiting, accept } = yield* cluster(1, 3_000)
       const [small, large] = [target("small", 1_000), target("large", 1_000_000)]
@@ -75,7 +75,7 @@ describe("the backlog", () => {
     })
   )
 
-  it.scoped("is held exactly while a count is on its way, of a webhook and of all", () =>
+  it.effect("is held exactly while a count is on its way, of a webhook and of all", () =>
     Effect.gen(function* () {
       for (const [maxQueued, max_queued] of [
         [1_000, 10],
@@ -96,7 +96,7 @@ describe("the backlog", () => {
     })
   )
 
-  it.scoped("is held by several servers together, but for a sixteenth for each more of them, and for a second", () =>
+  it.effect("is held by several servers together, but for a sixteenth for each more of them, and for a second", () =>
     Effect.gen(function* () {
       const { waiting, accept } = yield* cluster(5, 100_000)
       const webhook = target("webhook", 1_600)
@@ -112,7 +112,7 @@ describe("the backlog", () => {
     })
   )
 
-  it.scoped("is not counted for a burst that fits well, and for one that may not fit", () =>
+  it.effect("is not counted for a burst that fits well, and for one that may not fit", () =>
     Effect.gen(function* () {
       const { accept, begin } = yield* cluster(1, 100_000)
       const webhook = target("webhook", 1_000)
@@ -125,7 +125,7 @@ describe("the backlog", () => {
     })
   )
 
-  it.scoped("is rarely counted far from the limit, and again once runs have left", () =>
+  it.effect("is rarely counted far from the limit, and again once runs have left", () =>
     Effect.gen(function* () {
       const { waiting, accept, counted } = yield* cluster(1, 100_000)
       const webhook = target("webhook", 10_000)
@@ -147,7 +147,7 @@ describe("the backlog", () => {
     })
   )
 
-  it.scoped("does not count one webhook for the queue of another, once it has been counted by itself", () =>
+  it.effect("does not count one webhook for the queue of another, once it has been counted by itself", () =>
     Effect.gen(function* () {
       const { waiting, accept, counted } = yield* cluster(1, 1_000_000)
       waiting.set("busy", 100_000)

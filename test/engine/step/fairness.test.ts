@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Context, Effect, ExecutionStrategy, Exit, Layer, Queue, Scope } from "effect"
+import { Context, Effect, Exit, Latch, Layer, Queue, Scope } from "effect"
 import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
@@ -14,8 +14,8 @@ const makeTeams = Effect.fnUntraced(function* (kinds: { readonly [team: string]:
     Effect.flatMap(LeaderBus, ({ lead }) =>
       lead(team, ({ reply }) =>
         Effect.gen(function* () {
-          const isDone = yield* Effect.makeLatch()
-          yield* given.offer({ team, answer: isDone.open })
+          const isDone = yield* Latch.make()
+          yield* Queue.offer(given, { team, answer: isDone.open })
           yield* isDone.await
           yield* reply({ _tag: "Answered", response: "done" })
         })
@@ -24,8 +24,8 @@ const makeTeams = Effect.fnUntraced(function* (kinds: { readonly [team: string]:
   const teams = yield* Effect.forEach(Object.entries(kinds), ([name, kinds]) =>
     Effect.gen(function* () {
       const team = yield* makeTeam(name)
-      const leading = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
-      yield* Scope.extend(lead(team), leading)
+      const leading = yield* Scope.fork(yield* Effect.scope, "sequential")
+      yield* Scope.provide(lead(team), leading)
       const webhooks = yield* Effect.forEach(kinds, (when_team_stopped) =>
         makeWebhook(team, { when_team_stopped, timeout_seconds: 9_999 })
       )
@@ -37,7 +37,7 @@ const makeTeams = Effect.fnUntraced(function* (kinds: { readonly [team: string]:
     })
   )
   const next = Effect.gen(function* () {
-    const { answer, team } = yield* given.take
+    const { answer, team } = yield* Queue.take(given)
     yield* advance("10 millis")
     yield* answer
     return team
@@ -52,17 +52,19 @@ const makeTeams = Effect.fnUntraced(function* (kinds: { readonly [team: string]:
   }
 })
 
-type Queues = Context.Tag.Service<typeof Bus>["queue"]
+type Queues = Bus["Service"]["queue"]
 
 /** A broker on which each server looks for leaders like this. While it `pings`, one of them does the work of each second. */
 const brokerWith = (options: { pings: boolean; queue?: (team: TeamName) => ReturnType<Queues> | undefined }) =>
-  Layer.map(BusMemory.layer, (context) => {
+  Layer.flatMap(BusMemory.layer, (context) => {
     const bus = Context.get(context, Bus)
-    return Context.add(context, Bus, {
-      ...bus,
-      ping: Effect.suspend(() => (options.pings ? bus.ping : unreachable)),
-      queue: (team) => Effect.suspend(() => options.queue?.(team) ?? bus.queue(team))
-    })
+    return Layer.succeedContext(
+      Context.add(context, Bus, {
+        ...bus,
+        ping: Effect.suspend(() => (options.pings ? bus.ping : unreachable)),
+        queue: (team) => Effect.suspend(() => options.queue?.(team) ?? bus.queue(team))
+      })
+    )
   })
 
 const unreachable = new Unavailable({ what: "broker", detail: "It does not answer." })
@@ -70,7 +72,7 @@ const unreachable = new Unavailable({ what: "broker", detail: "It does not answe
 const onBroker = (broker: ReturnType<typeof brokerWith>) =>
   Effect.provide(engine({ maxConcurrent: 1 }).pipe(Layer.provideMerge(Layer.merge(layerRepo, broker))))
 
-it.scoped("gives a slot to the team whose turn is longest ago, whatever its webhooks do without a leader", () =>
+it.effect("gives a slot to the team whose turn is longest ago, whatever its webhooks do without a leader", () =>
   Effect.gen(function* () {
     const [refuse, queue, both] = [["refuse"], ["queue"], ["queue", "refuse"]] as const
     const mixtures = [
@@ -88,7 +90,7 @@ it.scoped("gives a slot to the team whose turn is longest ago, whatever its webh
   }).pipe(onBroker(brokerWith({ pings: false })))
 )
 
-it.scoped("takes turns also when several servers do the steps", () =>
+it.effect("takes turns also when several servers do the steps", () =>
   Effect.gen(function* () {
     const kept = yield* Layer.build(Layer.merge(layerRepo, brokerWith({ pings: false })))
     const server = Layer.build(Layer.fresh(Layer.provide(engine({ maxConcurrent: 1 }), Layer.succeedContext(kept))))
@@ -103,7 +105,7 @@ it.scoped("takes turns also when several servers do the steps", () =>
   })
 )
 
-it.scoped("keeps no slot for a team whose leader has left, and gives it the next one when the leader is back", () => {
+it.effect("keeps no slot for a team whose leader has left, and gives it the next one when the leader is back", () => {
   const broker = { pings: false }
   return Effect.gen(function* () {
     const { teams, trigger, turns } = yield* makeTeams({ a: ["queue"], b: ["refuse"], c: ["queue"] })
@@ -119,7 +121,7 @@ it.scoped("keeps no slot for a team whose leader has left, and gives it the next
   }).pipe(onBroker(brokerWith(broker)))
 })
 
-it.scoped("keeps a slot for a team no longer than the broker may take to say whether it has a leader", () => {
+it.effect("keeps a slot for a team no longer than the broker may take to say whether it has a leader", () => {
   let asked = 0
   let answer: ReturnType<Queues> | undefined
   const queue = (team: TeamName) => {
@@ -135,6 +137,7 @@ it.scoped("keeps a slot for a team no longer than the broker may take to say whe
     answer = unreachable
     yield* advance("2 seconds")
     expect(yield* turns(3)).toBe("a b b")
+    yield* advance("10 millis")
     answer = undefined
     yield* teams[0]!.submit(8)
     answer = Effect.never

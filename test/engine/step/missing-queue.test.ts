@@ -12,7 +12,7 @@ const queueGoesAway = Effect.gen(function* () {
   yield* (yield* makeWebhook(busy, { timeout_seconds: 1000 })).submit("holds the only slot")
   yield* elsewhere.next
   const working = yield* Scope.make()
-  yield* Scope.extend(echo(team), working)
+  yield* Scope.provide(echo(team), working)
   const id = yield* (yield* makeWebhook(team, { timeout_seconds: 60 })).submit("work")
   yield* Scope.close(working, Exit.void)
   yield* (yield* Bus).removeQueue(team)
@@ -20,7 +20,7 @@ const queueGoesAway = Effect.gen(function* () {
   return { team, id }
 })
 
-it.scoped("sends a run whose team's queue was missing once the queue is back", () =>
+it.effect("sends a run whose team's queue was missing once the queue is back", () =>
   Effect.gen(function* () {
     const { team, id } = yield* queueGoesAway
     yield* advance("50 seconds")
@@ -31,7 +31,7 @@ it.scoped("sends a run whose team's queue was missing once the queue is back", (
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.scoped("ends a run as team_gone when its team's queue stays away for the run's timeout", () =>
+it.effect("ends a run as team_gone when its team's queue stays away for the run's timeout", () =>
   Effect.gen(function* () {
     const { id } = yield* queueGoesAway
     yield* advance("59 seconds")

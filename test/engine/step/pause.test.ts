@@ -28,7 +28,7 @@ const resume = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.resume
 /** A server has looked at the rows again. */
 const anotherSecond = advance("1 second")
 
-it.scoped("what is in flight goes on, what comes later waits without a slot, and is sent in order and at once", () =>
+it.effect("what is in flight goes on, what comes later waits without a slot, and is sent in order and at once", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
@@ -52,7 +52,7 @@ it.scoped("what is in flight goes on, what comes later waits without a slot, and
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("another team is not delayed, whatever waits for the paused one", () =>
+it.effect("another team is not delayed, whatever waits for the paused one", () =>
   Effect.gen(function* () {
     const [paused, other] = [yield* makeTeam("paused"), yield* makeTeam("other")]
     const [waits, works] = [yield* makeWebhook(paused), yield* makeWebhook(other)]
@@ -66,7 +66,7 @@ it.scoped("another team is not delayed, whatever waits for the paused one", () =
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.scoped("triggers and messages are accepted also while no leader is connected, and refused again afterwards", () =>
+it.effect("triggers and messages are accepted also while no leader is connected, and refused again afterwards", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team)
@@ -75,7 +75,7 @@ it.scoped("triggers and messages are accepted also while no leader is connected,
     yield* webhook.submit("1")
     yield* sendMessage(team, "2")
     yield* queues.submit("3")
-    const asking = yield* Effect.fork(webhook.ask("4"))
+    const asking = yield* Effect.forkChild(webhook.ask("4"))
     const repo = yield* Repo
     yield* until(Effect.map(repo.team(team), ({ queued }) => queued === 4))
     const seen = yield* echo(team)
@@ -91,13 +91,13 @@ it.scoped("triggers and messages are accepted also while no leader is connected,
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a waiting caller's deadline counts, and what waits can be cancelled", () =>
+it.effect("a waiting caller's deadline counts, and what waits can be cancelled", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     yield* echo(team)
     const webhook = yield* makeWebhook(team, { timeout_seconds: 5 })
     yield* pause(team)
-    const asking = yield* Effect.fork(webhook.ask("1"))
+    const asking = yield* Effect.forkChild(webhook.ask("1"))
     const repo = yield* Repo
     yield* until(Effect.map(repo.team(team), ({ queued }) => queued === 1))
     const submitted = yield* webhook.submit("2")
@@ -111,7 +111,7 @@ it.scoped("a waiting caller's deadline counts, and what waits can be cancelled",
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("the time that a trigger waits for a leader stands still, and starts again when the team is resumed", () =>
+it.effect("the time that a trigger waits for a leader stands still, and starts again when the team is resumed", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team, { when_team_stopped: "queue", queue_for_seconds: 10 })
@@ -128,11 +128,11 @@ it.scoped("the time that a trigger waits for a leader stands still, and starts a
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a server that takes over sends nothing of a paused team, and what is in flight goes on", () =>
+it.effect("a server that takes over sends nothing of a paused team, and what is in flight goes on", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const first = yield* Scope.make()
-    const context = yield* Scope.extend(Layer.build(engine({ maxConcurrent: 1 })), first)
+    const context = yield* Scope.provide(Layer.build(engine({ maxConcurrent: 1 })), first)
     const leader = yield* lead(team)
     const inWork = yield* Effect.gen(function* () {
       const webhook = yield* makeWebhook(team)
@@ -142,6 +142,7 @@ it.scoped("a server that takes over sends nothing of a paused team, and what is 
       yield* pause(team)
       return id
     }).pipe(Effect.provide(context))
+    yield* anotherSecond
     yield* Scope.close(first, Exit.void)
 
     yield* Effect.gen(function* () {

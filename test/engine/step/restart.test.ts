@@ -9,7 +9,7 @@ import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
 import { echo, engine, lead, makeTeam, makeWebhook, ports, statusOf, until, waiting } from "../Scenario.ts"
 
-it.scoped("resumes after a restart what was queued and in flight, in order, as the same runs", () =>
+it.effect("resumes after a restart what was queued and in flight, in order, as the same runs", () =>
   Effect.gen(function* () {
     const kept = yield* Layer.build(ports)
     const start = (scope: Scope.Scope) =>
@@ -50,7 +50,7 @@ it.scoped("resumes after a restart what was queued and in flight, in order, as t
   })
 )
 
-it.scoped("sends a prompt in its caller's trace, also when another process sends it", () =>
+it.effect("sends a prompt in its caller's trace, also when another process sends it", () =>
   Effect.gen(function* () {
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     const kept = yield* Layer.build(ports)
@@ -82,7 +82,7 @@ it.scoped("sends a prompt in its caller's trace, also when another process sends
   })
 )
 
-it.scoped("gives out no slot while it stops", () =>
+it.effect("gives out no slot while it stops", () =>
   Effect.gen(function* () {
     const kept = yield* Layer.build(ports)
     const first = yield* Scope.make()
@@ -103,12 +103,12 @@ it.scoped("gives out no slot while it stops", () =>
   })
 )
 
-it.scoped("starts again after a failure of its own, and sends what it had accepted", () => {
+it.effect("starts again after a failure of its own, and sends what it had accepted", () => {
   let broken = true
-  const failing = Layer.map(layerRepo, (context) => {
+  const failing = Layer.flatMap(layerRepo, (context) => {
     const store = Context.get(context, LaneStore)
-    const lanes = Effect.suspend(() => (broken ? Effect.dieMessage("broken") : store.lanes))
-    return Context.add(context, LaneStore, { ...store, lanes })
+    const lanes = Effect.suspend(() => (broken ? Effect.die(new Error("broken")) : store.lanes))
+    return Layer.succeedContext(Context.add(context, LaneStore, { ...store, lanes }))
   })
   return Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -126,16 +126,16 @@ it.scoped("starts again after a failure of its own, and sends what it had accept
 const portsThatOutlive = Layer.build(
   Layer.merge(
     layerRepo,
-    Layer.map(BusMemory.layer, (context) => {
+    Layer.flatMap(BusMemory.layer, (context) => {
       const bus = Context.get(context, Bus)
       const consume: typeof bus.consume = (...given) =>
         Effect.forkScoped(Effect.delay(bus.consume(...given), "2 seconds"))
-      return Context.add(context, Bus, { ...bus, durable: true, consume })
+      return Layer.succeedContext(Context.add(context, Bus, { ...bus, durable: true, consume }))
     })
   )
 )
 
-it.scoped("records answers that came while no server ran before the clock counts", () =>
+it.effect("records answers that came while no server ran before the clock counts", () =>
   Effect.gen(function* () {
     const kept = yield* portsThatOutlive
     const start = (scope: Scope.Scope) =>
@@ -173,7 +173,7 @@ const restartAfterDeadline = Effect.gen(function* () {
   const { id, leader } = yield* Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
-    yield* Effect.fork((yield* makeWebhook(team, { timeout_seconds: 10 })).ask("work"))
+    yield* Effect.forkChild((yield* makeWebhook(team, { timeout_seconds: 10 })).ask("work"))
     const { prompt } = yield* leader.next
     return { id: prompt.run_id, leader }
   }).pipe(Effect.provide(running), Effect.provide(kept))
@@ -182,10 +182,10 @@ const restartAfterDeadline = Effect.gen(function* () {
   const status = Effect.provide(statusOf(id), kept)
   expect(yield* status).toBe("queued")
   yield* start(yield* Effect.scope, () => Effect.void)
-  return { leader, status, end: Effect.zipRight(until(Effect.map(status, isFinal)), status) }
+  return { leader, status, end: Effect.andThen(until(Effect.map(status, isFinal)), status) }
 })
 
-it.scoped("records the answer to a waited run that was not known to be sent before its deadline counts", () =>
+it.effect("records the answer to a waited run that was not known to be sent before its deadline counts", () =>
   Effect.gen(function* () {
     const { leader, end } = yield* restartAfterDeadline
     yield* leader.answer("in time")
@@ -195,7 +195,7 @@ it.scoped("records the answer to a waited run that was not known to be sent befo
   })
 )
 
-it.scoped("times a waited run out that was not known to be sent, once its answer has had time to come", () =>
+it.effect("times a waited run out that was not known to be sent, once its answer has had time to come", () =>
   Effect.gen(function* () {
     const { leader, status, end } = yield* restartAfterDeadline
     for (let seconds = 0; seconds < 9; seconds++) yield* advance("1 second")

@@ -37,7 +37,7 @@ const restsUntil = (team: TeamName) =>
   )
 const untilItRests = (team: TeamName) => until(Effect.map(restsUntil(team), (until) => until !== undefined))
 const resume = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.resume(team))
-const later = (millis: number) => Effect.map(DateTime.now, (now) => DateTime.add(now, { millis }))
+const later = (millis: number) => Effect.map(DateTime.now, (now) => DateTime.add(now, { milliseconds: millis }))
 const minutes = (n: number) => n * 60_000
 
 /** Leads the team with our own leader: its agent has a limit until that time, and otherwise answers. Returns what it was given. */
@@ -49,7 +49,7 @@ const limitedLeader = (team: TeamName, end: DateTime.Utc) =>
       handler: ({ prompt }) =>
         Effect.flatMap(DateTime.now, (now) => {
           given.push(prompt)
-          return DateTime.lessThan(now, end)
+          return DateTime.isLessThan(now, end)
             ? new Leader.LeaderError({ message: reason, limited: { until: end } })
             : Effect.succeed(`done: ${prompt}`)
         })
@@ -57,7 +57,7 @@ const limitedLeader = (team: TeamName, end: DateTime.Utc) =>
     return given
   })
 
-it.scoped(
+it.effect(
   "of twenty queued runs, none ends and one is tried while the limit lasts, and all succeed in order after it",
   () =>
     Effect.gen(function* () {
@@ -81,7 +81,7 @@ it.scoped(
     }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("without a time the pause grows, and the team can be woken by hand; what is accepted meanwhile waits", () =>
+it.effect("without a time the pause grows, and the team can be woken by hand; what is accepted meanwhile waits", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team)
@@ -116,7 +116,7 @@ it.scoped("without a time the pause grows, and the team can be woken by hand; wh
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("the slot is free for other teams at once", () =>
+it.effect("the slot is free for other teams at once", () =>
   Effect.gen(function* () {
     const [limited, other] = [yield* makeTeam("limited"), yield* makeTeam("other")]
     const [first, second] = [yield* makeWebhook(limited), yield* makeWebhook(other)]
@@ -130,12 +130,12 @@ it.scoped("the slot is free for other teams at once", () =>
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.scoped("a waiting caller's deadline stays: its run ends as timeout, and is not sent again", () =>
+it.effect("a waiting caller's deadline stays: its run ends as timeout, and is not sent again", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team, { timeout_seconds: 30 })
     const leader = yield* lead(team)
-    const asking = yield* Effect.fork(webhook.ask("1"))
+    const asking = yield* Effect.forkChild(webhook.ask("1"))
     yield* leader.next
     yield* leader.limit(reason)
     yield* untilItRests(team)
@@ -146,7 +146,7 @@ it.scoped("a waiting caller's deadline stays: its run ends as timeout, and is no
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped(
+it.effect(
   "a run that is cancelled while its team rests is not sent again, nor one that was cancelled before the reply",
   () =>
     Effect.gen(function* () {
@@ -175,7 +175,7 @@ it.scoped(
     }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a late repeat of the reply does not take back the run that is at work again", () =>
+it.effect("a late repeat of the reply does not take back the run that is at work again", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team)
@@ -195,7 +195,7 @@ it.scoped("a late repeat of the reply does not take back the run that is at work
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a leader that gets the same prompt again repeats the limit, and works on it when the rest is over", () =>
+it.effect("a leader that gets the same prompt again repeats the limit, and works on it when the rest is over", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team)
@@ -209,7 +209,7 @@ it.scoped("a leader that gets the same prompt again repeats the limit, and works
       handler: ({ run_id }) => {
         tried.push(run_id)
         return Effect.flatMap(DateTime.now, (now) =>
-          DateTime.lessThan(now, end)
+          DateTime.isLessThan(now, end)
             ? new Leader.LeaderError({ message: reason, limited: { until: end } })
             : Effect.succeed("done")
         )
@@ -226,7 +226,7 @@ it.scoped("a leader that gets the same prompt again repeats the limit, and works
                   ...delivery,
                   reply: (reply: { _tag: string }) => Effect.sync(() => repeated.push(reply._tag))
                 }
-                return Effect.zipRight(handle(delivery), handle(again as never))
+                return Effect.andThen(handle(delivery), handle(again as never))
               },
               options
             )
@@ -242,11 +242,11 @@ it.scoped("a leader that gets the same prompt again repeats the limit, and works
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("a server that takes over keeps the rest, and ends it in time", () =>
+it.effect("a server that takes over keeps the rest, and ends it in time", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
     const first = yield* Scope.make()
-    const context = yield* Scope.extend(Layer.build(engine()), first)
+    const context = yield* Scope.provide(Layer.build(engine()), first)
     const leader = yield* lead(team)
     yield* Effect.gen(function* () {
       const webhook = yield* makeWebhook(team)
@@ -266,7 +266,7 @@ it.scoped("a server that takes over keeps the rest, and ends it in time", () =>
   }).pipe(Effect.provide(ports))
 )
 
-it.scoped("another team works while one rests", () =>
+it.effect("another team works while one rests", () =>
   Effect.gen(function* () {
     const [limited, other] = [yield* makeTeam("limited"), yield* makeTeam("other")]
     const [first, second] = [yield* makeWebhook(limited), yield* makeWebhook(other)]

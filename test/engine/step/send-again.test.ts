@@ -19,25 +19,27 @@ const recorded = (): Recorded => ({ sent: [], replies: 0, confirms: true })
 
 /** A broker that keeps prompts and leaders get nothing from, so that each run stays out. */
 const brokerOf = (state: Recorded) =>
-  Layer.map(BusMemory.layer, (context) => {
+  Layer.flatMap(BusMemory.layer, (context) => {
     const bus = Context.get(context, Bus)
-    return Context.add(context, Bus, {
-      ...bus,
-      durable: true,
-      publish: (_prompt, { again } = { again: false }) =>
-        Effect.suspend(() => {
-          state.sent.push(again ? "again" : "first")
-          return state.confirms ? Effect.void : new Unavailable({ what: "broker", detail: "It did not confirm." })
-        }),
-      offer: () => Effect.sync(() => state.sent.push("offer")),
-      inspect: () => Effect.succeed({ isReplaced: false, consumers: 1, messages: 0 }),
-      repliesWaiting: Effect.sync(() => state.replies)
-    })
+    return Layer.succeedContext(
+      Context.add(context, Bus, {
+        ...bus,
+        durable: true,
+        publish: (_prompt, { again } = { again: false }) =>
+          Effect.suspend(() => {
+            state.sent.push(again ? "again" : "first")
+            return state.confirms ? Effect.void : new Unavailable({ what: "broker", detail: "It did not confirm." })
+          }),
+        offer: () => Effect.sync(() => state.sent.push("offer")),
+        inspect: () => Effect.succeed({ isReplaced: false, consumers: 1, messages: 0 }),
+        repliesWaiting: Effect.sync(() => state.replies)
+      })
+    )
   })
 
 /** The database loses that runs were sent. */
-const forgetful = Layer.map(layerRepo, (context) =>
-  Context.add(context, RunStore, { ...Context.get(context, RunStore), sent: () => Effect.void })
+const forgetful = Layer.flatMap(layerRepo, (context) =>
+  Layer.succeedContext(Context.add(context, RunStore, { ...Context.get(context, RunStore), sent: () => Effect.void }))
 )
 
 const run = Effect.gen(function* () {
@@ -46,7 +48,7 @@ const run = Effect.gen(function* () {
   yield* (yield* makeWebhook(team, { timeout_seconds: 9_999 })).submit("work")
 })
 
-it.scoped("sends a run that was not recorded as sent again, marked, but not while replies wait at the broker", () => {
+it.effect("sends a run that was not recorded as sent again, marked, but not while replies wait at the broker", () => {
   const state = recorded()
   return Effect.gen(function* () {
     yield* run
@@ -63,7 +65,7 @@ it.scoped("sends a run that was not recorded as sent again, marked, but not whil
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(forgetful, brokerOf(state))))))
 })
 
-it.scoped("offers no prompt again while replies wait at the broker, unless they wait for long", () => {
+it.effect("offers no prompt again while replies wait at the broker, unless they wait for long", () => {
   const state = recorded()
   return Effect.gen(function* () {
     yield* run
@@ -76,7 +78,7 @@ it.scoped("offers no prompt again while replies wait at the broker, unless they 
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(layerRepo, brokerOf(state))))))
 })
 
-it.scoped("repeats what the broker did not confirm, marked, but not while replies wait at the broker", () => {
+it.effect("repeats what the broker did not confirm, marked, but not while replies wait at the broker", () => {
   const state = { ...recorded(), confirms: false, replies: 1 }
   return Effect.gen(function* () {
     yield* run

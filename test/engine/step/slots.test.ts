@@ -5,7 +5,7 @@ import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
 import { echo, engineInMemory, inFlight, lead, makeTeam, makeWebhook, sendMessage, until } from "../Scenario.ts"
 
-it.scoped("lets the run behind a head that has ended pass immediately", () =>
+it.effect("lets the run behind a head that has ended pass immediately", () =>
   Effect.gen(function* () {
     const busy = yield* makeTeam("busy")
     const team = yield* makeTeam("deploy")
@@ -24,7 +24,7 @@ it.scoped("lets the run behind a head that has ended pass immediately", () =>
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.scoped("delays no team when another one never answers, however much is queued for it", () =>
+it.effect("delays no team when another one never answers, however much is queued for it", () =>
   Effect.gen(function* () {
     const stuck = yield* makeTeam("stuck")
     yield* lead(stuck)
@@ -40,7 +40,7 @@ it.scoped("delays no team when another one never answers, however much is queued
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("lets a twentieth team work while nineteen others never answer", () =>
+it.effect("lets a twentieth team work while nineteen others never answer", () =>
   Effect.gen(function* () {
     for (let n = 0; n < 19; n++) {
       const stuck = yield* makeTeam(`stuck-${n}`)
@@ -57,7 +57,7 @@ it.scoped("lets a twentieth team work while nineteen others never answer", () =>
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.scoped("applies a raised limit to runs that wait already", () =>
+it.effect("applies a raised limit to runs that wait already", () =>
   Effect.gen(function* () {
     const [busy, team] = [yield* makeTeam("busy"), yield* makeTeam("deploy")]
     const elsewhere = yield* lead(busy)
@@ -75,7 +75,7 @@ it.scoped("applies a raised limit to runs that wait already", () =>
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.scoped("gives slots to teams without work at once, however much waits for the teams that have one", () =>
+it.effect("gives slots to teams without work at once, however much waits for the teams that have one", () =>
   Effect.gen(function* () {
     const [busy, idle] = [yield* Effect.forEach([0, 1, 2], (n) => makeTeam(`busy-${n}`)), yield* makeTeam("idle")]
     for (const team of busy) {
@@ -90,7 +90,7 @@ it.scoped("gives slots to teams without work at once, however much waits for the
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 4 })))
 )
 
-it.scoped("asks the host's own limiter at each step", () => {
+it.effect("asks the host's own limiter at each step", () => {
   let total = 0
   const limiter = Layer.sync(Limiter, () => ({ limits: () => ({ total, webhooks: new Map() }) }))
   return Effect.gen(function* () {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, HashMap, Logger, Scope, TestClock } from "effect"
+import { Effect, Exit, Logger, References, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import * as Upkeep from "../../../src/engine/upkeep/Upkeep.ts"
 
@@ -11,7 +12,7 @@ const counting = (fields: Partial<Upkeep.Task> = {}) => {
     every: "10 seconds",
     alone: "no",
     ...fields,
-    run: Effect.zipRight(
+    run: Effect.andThen(
       Effect.sync(() => counted.runs++),
       fields.run ?? Effect.void
     )
@@ -20,7 +21,7 @@ const counting = (fields: Partial<Upkeep.Task> = {}) => {
 }
 
 describe("upkeep", () => {
-  it.scoped("runs each task at the start and then as often as it says", () =>
+  it.effect("runs each task at the start and then as often as it says", () =>
     Effect.gen(function* () {
       const [often, seldom] = [counting(), counting({ every: "1 minute", alone: "lock" })]
       yield* Upkeep.keep([often.task, seldom.task])
@@ -31,7 +32,7 @@ describe("upkeep", () => {
     })
   )
 
-  it.scoped("runs some tasks only while this server does the work of each second", () =>
+  it.effect("runs some tasks only while this server does the work of each second", () =>
     Effect.gen(function* () {
       const { counted, task } = counting({ alone: "tick" })
       let isTicking = false
@@ -47,22 +48,20 @@ describe("upkeep", () => {
     })
   )
 
-  it.scoped("goes on after a failure, which stops no other task, and logs a defect with the task's name", () =>
+  it.effect("goes on after a failure, which stops no other task, and logs a defect with the task's name", () =>
     Effect.gen(function* () {
       const logged: Array<string> = []
-      const logger = Logger.make(({ annotations, logLevel, message }) => {
-        logged.push(`${logLevel.label} ${String(Array.isArray(message) ? message[0] : message)}`)
-        expect(HashMap.size(annotations)).toBe(0)
+      const logger = Logger.make(({ fiber, logLevel, message }) => {
+        logged.push(`${logLevel} ${String(Array.isArray(message) ? message[0] : message)}`)
+        expect(fiber.getRef(References.CurrentLogAnnotations)).toEqual({})
       })
       const broken = counting({ name: "the broken task", run: Effect.die(new Error("a fault")) })
       const unavailable = counting({ run: new Unavailable({ what: "database", detail: "It is away." }) })
       const other = counting()
-      yield* Upkeep.keep([broken.task, unavailable.task, other.task]).pipe(
-        Effect.provide(Logger.replace(Logger.defaultLogger, logger))
-      )
+      yield* Upkeep.keep([broken.task, unavailable.task, other.task]).pipe(Effect.provide(Logger.layer([logger])))
       yield* TestClock.adjust("10 seconds")
       expect([broken, unavailable, other].map(({ counted }) => counted.runs)).toEqual([2, 2, 2])
-      expect(logged).toEqual(["ERROR Upkeep failed: the broken task", "ERROR Upkeep failed: the broken task"])
+      expect(logged).toEqual(["Error Upkeep failed: the broken task", "Error Upkeep failed: the broken task"])
     })
   )
 
@@ -74,7 +73,7 @@ describe("upkeep", () => {
       })
       const waiting = counting()
       const scope = yield* Scope.make()
-      yield* Scope.extend(Upkeep.keep([task, waiting.task]), scope)
+      yield* Scope.provide(Upkeep.keep([task, waiting.task]), scope)
       yield* TestClock.adjust("1 second")
       yield* Scope.close(scope, Exit.void)
       yield* TestClock.adjust("1 minute")

@@ -25,7 +25,7 @@ describe("audit events past their retention", () => {
   const story = Effect.gen(function* () {
     const repo = yield* Repo
     const now = yield* DateTime.now
-    const id = auditEventIdAt(now.epochMillis)
+    const id = auditEventIdAt(now.epochMilliseconds)
     yield* repo.recordAudit({ id, at: now, action: "session.ended", actor: "session" })
     const left = Effect.map(repo.auditEvents({ limit: 9 }), ({ data }) => data.length)
     yield* advance("9 hours")
@@ -112,7 +112,7 @@ describe("runs past their retention", () => {
       )
     ).pipe(Layer.provide(layerRepo))
     return Effect.gen(function* () {
-      yield* Effect.yieldNow()
+      yield* Effect.yieldNow
       expect(portions).toBe(1)
       yield* advance("1 second")
       expect(portions).toBe(3)

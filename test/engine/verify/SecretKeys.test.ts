@@ -68,7 +68,7 @@ const faultWith = (...keys: ReadonlyArray<SecretKey>) =>
 
 const isReadyWith = (...keys: ReadonlyArray<SecretKey>) => Effect.map(faultWith(...keys), Option.isNone)
 
-it.scopedLive(
+it.live(
   "a server with a new key encrypts with it again what the old one has encrypted, and then it is the key of all",
   () =>
     Effect.gen(function* () {
@@ -115,7 +115,7 @@ it.scopedLive(
     }).pipe(Effect.provide(layerRepo))
 )
 
-it.scoped(
+it.effect(
   "servers may have any key until one encrypts a secret; then those without its key say so, and change nothing",
   () =>
     Effect.gen(function* () {
@@ -129,7 +129,7 @@ it.scoped(
         )
       for (const keys of [[], [another], [another, third], [key]]) {
         yield* started(keys)
-        yield* Effect.yieldNow()
+        yield* Effect.yieldNow
         expect(yield* isReadyWith(...keys)).toBe(true)
       }
       expect(yield* repo.secretKeyFingerprint).toEqual(Option.none())
@@ -141,7 +141,7 @@ it.scoped(
         expect(Option.getOrThrow(yield* faultWith(...keys))).toContain(`the key ${keyId(key)}`)
         yield* started(keys)
       }
-      yield* Effect.yieldNow()
+      yield* Effect.yieldNow
       expect(Buffer.from(Option.getOrThrow(yield* repo.secretKeyFingerprint))).toEqual(Buffer.from(fingerprintOf(key)))
     }).pipe(Effect.provide(layerRepo))
 )

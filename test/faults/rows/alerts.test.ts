@@ -16,7 +16,7 @@ const patience = 90_000
 const withHangingAlerts = async (cluster: Cluster) => {
   let answers = false
   const { received, url } = await Effect.runPromise(
-    Scope.extend(
+    Scope.provide(
       receiver({
         "/hook": (response) => {
           if (answers) response.writeHead(200).end()

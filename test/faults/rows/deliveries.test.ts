@@ -24,7 +24,7 @@ const runs = 20
 const withHangingDestination = async (cluster: Cluster) => {
   let answer: Answer = hang
   const { received, url } = await Effect.runPromise(
-    Scope.extend(
+    Scope.provide(
       receiver({
         "/hook": (response, request) => {
           if (typeof answer === "function") answer(response, request)

@@ -24,7 +24,7 @@ export default async (project) => {
     target: "node20",
     // Of a script, unlike of a module, Node takes code that was compiled before.
     format: "cjs",
-    external: ["@electric-sql/pglite", "pg-native"],
+    external: ["@electric-sql/pglite"],
     define: { "import.meta.url": "urlOfBundle" },
     banner: { js: 'const urlOfBundle = require("node:url").pathToFileURL(__filename).href;' },
     logLevel: "warning"

@@ -2,9 +2,8 @@
  * The server as a child process that a test controls: at the engine's checkpoints it does what the test has
  * instructed by message, stays there until it is released or kills itself. `bundle.mjs` bundles it, `load.cjs` runs the bundle.
  */
-import { defaultTeardown } from "@effect/platform/Runtime"
 import { runMain } from "@effect/platform-node/NodeRuntime"
-import { Cause, Effect, Exit, Layer, Option } from "effect"
+import { Cause, Effect, Exit, Layer, Option, Runtime } from "effect"
 import { Checkpoints } from "../../../src/engine/Checkpoints.ts"
 import { serve } from "../../../src/server/Serve.ts"
 
@@ -27,7 +26,7 @@ process.on("disconnect", () => process.kill(process.pid, "SIGKILL"))
 process.channel.unref()
 
 const atCheckpoint = (point) =>
-  Effect.async((resume) => {
+  Effect.callback((resume) => {
     const instruction = instructions.get(point)
     if (instruction === undefined || --instruction.times > 0) return resume(Effect.void)
     if (instruction.action === "kill") return process.kill(process.pid, "SIGKILL")
@@ -37,11 +36,8 @@ const atCheckpoint = (point) =>
 
 /** A start that failed says by its exit code why, as the program does. */
 const teardown = (exit, end) => {
-  const failure = Exit.isFailure(exit) ? Cause.failureOption(exit.cause) : Option.none()
-  return Option.isSome(failure) ? end(failure.value.exit) : defaultTeardown(exit, end)
+  const failure = Exit.isFailure(exit) ? Cause.findErrorOption(exit.cause) : Option.none()
+  return Option.isSome(failure) ? end(failure.value.exit) : Runtime.defaultTeardown(exit, end)
 }
 
-serve(new Map(), "test").pipe(
-  Effect.provide(Layer.succeed(Checkpoints, atCheckpoint)),
-  runMain({ disablePrettyLogger: true, teardown })
-)
+serve(new Map(), "test").pipe(Effect.provide(Layer.succeed(Checkpoints, atCheckpoint)), runMain({ teardown }))

@@ -1,6 +1,6 @@
 /** All endpoints of the management, and requests to them. */
-import { HttpApi } from "@effect/platform"
 import { Effect } from "effect"
+import { HttpApi } from "effect/http-api"
 import { Api } from "../../../src/api/Api.ts"
 
 export interface Endpoint {

@@ -29,30 +29,28 @@ const outcome = ({ status }: { readonly status: number }) => status
 const count = (all: ReadonlyArray<number>, wanted: number) => all.filter((each) => each === wanted).length
 
 describe("wrong admin keys from one address", () => {
-  it.scopedLive(
-    "are looked at ten at a time, however many come at once, for signing in and for programs together",
-    () =>
-      Effect.gen(function* () {
-        const { http } = yield* start()
-        const guesses = Array.from({ length: 300 }, (_, n) =>
-          Effect.map(n % 2 === 0 ? signIn(http, `guess ${n}`) : bearer(http, `guess-${n}`), outcome)
-        )
-        const [took, statuses] = yield* Effect.timed(Effect.all(guesses, { concurrency: "unbounded" }))
-        const lookedAt = count(statuses, 401)
-        expect(lookedAt).toBeGreaterThanOrEqual(burst)
-        expect(lookedAt).toBeLessThanOrEqual(burst + Math.floor(Duration.toMillis(took) / refillInterval))
-        expect(count(statuses, 429)).toBe(300 - lookedAt)
-        // So many may have taken long enough for one more.
-        yield* Effect.repeat(bearer(http, "a-guess"), { until: ({ status }) => status === 429 })
-        // Nothing of a key is looked at any more, not even whether it is right.
-        const answer = yield* bearer(http, adminKey)
-        expect(refusal(answer)).toStrictEqual(limited)
-        expect(answer.headers.get("retry-after")).toBe("10")
-        expect(refusal(yield* signIn(http, adminKey))).toStrictEqual(limited)
-      })
+  it.live("are looked at ten at a time, however many come at once, for signing in and for programs together", () =>
+    Effect.gen(function* () {
+      const { http } = yield* start()
+      const guesses = Array.from({ length: 300 }, (_, n) =>
+        Effect.map(n % 2 === 0 ? signIn(http, `guess ${n}`) : bearer(http, `guess-${n}`), outcome)
+      )
+      const [took, statuses] = yield* Effect.timed(Effect.all(guesses, { concurrency: "unbounded" }))
+      const lookedAt = count(statuses, 401)
+      expect(lookedAt).toBeGreaterThanOrEqual(burst)
+      expect(lookedAt).toBeLessThanOrEqual(burst + Math.floor(Duration.toMillis(took) / refillInterval))
+      expect(count(statuses, 429)).toBe(300 - lookedAt)
+      // So many may have taken long enough for one more.
+      yield* Effect.repeat(bearer(http, "a-guess"), { until: ({ status }) => status === 429 })
+      // Nothing of a key is looked at any more, not even whether it is right.
+      const answer = yield* bearer(http, adminKey)
+      expect(refusal(answer)).toStrictEqual(limited)
+      expect(answer.headers.get("retry-after")).toBe("10")
+      expect(refusal(yield* signIn(http, adminKey))).toStrictEqual(limited)
+    })
   )
 
-  it.scopedLive("are not counted when they are no keys at all", () =>
+  it.live("are not counted when they are no keys at all", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
       for (let n = 0; n < 2 * burst; n++) {
@@ -63,7 +61,7 @@ describe("wrong admin keys from one address", () => {
     })
   )
 
-  it.scopedLive("never make the right one refused from where it was right before", () =>
+  it.live("never make the right one refused from where it was right before", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
       expect((yield* bearer(http, adminKey)).status).toBe(200)
@@ -75,7 +73,7 @@ describe("wrong admin keys from one address", () => {
     })
   )
 
-  it.scopedLive("stay limited where only an API key was right, on all replicas; that API key is never locked out", () =>
+  it.live("stay limited where only an API key was right, on all replicas; that API key is never locked out", () =>
     Effect.gen(function* () {
       const one = yield* start({ trustedProxies: ["127.0.0.1"] })
       const two = yield* start({ trustedProxies: ["127.0.0.1"], repo: one.repo })
@@ -94,7 +92,7 @@ describe("wrong admin keys from one address", () => {
     })
   )
 
-  it.scopedLive("concern nobody else behind the same proxy", () =>
+  it.live("concern nobody else behind the same proxy", () =>
     Effect.gen(function* () {
       const { http } = yield* start({ trustedProxies: ["127.0.0.1"] })
       for (let n = 0; n < burst; n++) {
@@ -113,7 +111,7 @@ describe("wrong admin keys from one address", () => {
     })
   )
 
-  it.scopedLive("are counted by all replicas together, as right ones are remembered by all", () =>
+  it.live("are counted by all replicas together, as right ones are remembered by all", () =>
     Effect.gen(function* () {
       const one = yield* start({ trustedProxies: ["127.0.0.1"] })
       const two = yield* start({ trustedProxies: ["127.0.0.1"], repo: one.repo })

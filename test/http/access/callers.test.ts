@@ -15,7 +15,7 @@ import { problemOf, visit } from "./SignIn.ts"
 const notFound = [404, "not_found"]
 const forbidden = [403, "forbidden"]
 
-type Server = Effect.Effect.Success<ReturnType<typeof start>>
+type Server = Effect.Success<ReturnType<typeof start>>
 
 const callerOf = (server: Server, more: object = {}) =>
   Effect.map(server.admin("POST", "/api/keys", { body: { name: "caller", role: "caller", ...more } }), ({ json }) => {
@@ -49,7 +49,7 @@ const twoCallers = (repo?: Layer.Layer<Repo>) =>
 
 for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoOnPostgres] as const]) {
   describe(`a key of the role caller, with the rows in ${name}`, () => {
-    it.scopedLive("finds its own runs, and none that others started, of the same webhook or of another", () =>
+    it.live("finds its own runs, and none that others started, of the same webhook or of another", () =>
       Effect.gen(function* () {
         const { byToken, foreign, hook, mine, other, own, run, server, theirs } = yield* twoCallers(repo)
         yield* run(theirs, "secret of another", other)
@@ -87,7 +87,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
 }
 
 describe("a key of the role caller", () => {
-  it.scopedLive("does not sign in, and sees which webhooks it may use", () =>
+  it.live("does not sign in, and sees which webhooks it may use", () =>
     Effect.gen(function* () {
       const { hook, mine, server } = yield* twoCallers()
       expect(refusal(yield* server.http("POST", "/api/session", { body: { key: mine.key } }))).toStrictEqual(forbidden)
@@ -97,7 +97,7 @@ describe("a key of the role caller", () => {
     })
   )
 
-  it.scopedLive("starts runs of its webhooks only, and of none that is disabled, paused or deleted", () =>
+  it.live("starts runs of its webhooks only, and of none that is disabled, paused or deleted", () =>
     Effect.gen(function* () {
       const { hook, mine, other, server } = yield* twoCallers()
       const call = (id: string) => mine.as("POST", `/api/webhooks/${id}/runs`, { body: hello })
@@ -112,7 +112,7 @@ describe("a key of the role caller", () => {
     })
   )
 
-  it.scopedLive("repeats its own requests by their idempotency key, and gets no run of another caller by it", () =>
+  it.live("repeats its own requests by their idempotency key, and gets no run of another caller by it", () =>
     Effect.gen(function* () {
       const { hook, mine, server, theirs } = yield* twoCallers()
       const headers = { "idempotency-key": "order 7" }
@@ -126,7 +126,7 @@ describe("a key of the role caller", () => {
     })
   )
 
-  it.scopedLive("is offered its webhooks as tools, until they are deleted or it is revoked", () =>
+  it.live("is offered its webhooks as tools, until they are deleted or it is revoked", () =>
     Effect.gen(function* () {
       const { foreign, hook, mine, own, server } = yield* twoCallers()
       const client = yield* connected(clients["of 2026"], server.origin, mine.key)
@@ -149,7 +149,7 @@ describe("a key of the role caller", () => {
     })
   )
 
-  it.scopedLive("watches and cancels a run of its own, until it is revoked", () =>
+  it.live("watches and cancels a run of its own, until it is revoked", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const hook = yield* server.webhook(yield* server.team("ops", silent), "{{text}}")
@@ -164,7 +164,7 @@ describe("a key of the role caller", () => {
     })
   )
 
-  it.scopedLive("answers each question of an agent once, and sends no other messages", () =>
+  it.live("answers each question of an agent once, and sends no other messages", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const leader: Leader = ({ prompt, reply }) =>
@@ -193,7 +193,7 @@ describe("a key of the role caller", () => {
     })
   )
 
-  it.scopedLive("alone can be limited to webhooks, which exist", () =>
+  it.live("alone can be limited to webhooks, which exist", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const hook = yield* server.webhook(yield* server.team("ops"), "{{text}}")
@@ -211,7 +211,7 @@ describe("a key of the role caller", () => {
     })
   )
 
-  it.scopedLive("is no role for the web UI", () =>
+  it.live("is no role for the web UI", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { origin } = yield* start({ oidc: provider.settings({ roles: [{ group: "*", role: "caller" }] }) })

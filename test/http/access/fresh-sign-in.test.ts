@@ -1,6 +1,6 @@
 /** Sensitive actions, for which a session of the web UI needs a recent sign-in. */
 import { describe, expect, it } from "@effect/vitest"
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Context, DateTime, Effect } from "effect"
 import { rules } from "../../../src/api/access/Rules.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
@@ -8,14 +8,14 @@ import { layerRepo } from "../../../src/testing.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, startProvider } from "../../support/OpenIdProvider.ts"
 import { refusal } from "../Client.ts"
-import { adminKey, start } from "../Server.ts"
+import { adminKey, changed, start } from "../Server.ts"
 import { hasSession, problemOf, signInAs, signInCookie, visit, visitProvider } from "./SignIn.ts"
 
 const fresh = [403, "fresh_sign_in_required"] as const
 
 /** Sessions that were begun a while ago. */
 const repoWhere = (age: () => number) =>
-  Layer.map(layerRepo, (context) => {
+  changed(layerRepo, (context) => {
     const store = Context.get(context, SessionStore)
     return Context.add(context, SessionStore, {
       ...store,
@@ -40,7 +40,7 @@ describe("a sensitive action", () => {
     ])
   })
 
-  it.scopedLive("needs the key again ten minutes after signing in with it; programs with the key need not", () =>
+  it.live("needs the key again ten minutes after signing in with it; programs with the key need not", () =>
     Effect.gen(function* () {
       let age = 11
       const { admin, http, origin, team, webhook } = yield* start({ repo: repoWhere(() => age) })
@@ -85,7 +85,7 @@ describe("a sensitive action", () => {
     })
   )
 
-  it.scopedLive("needs a person to sign in at the provider again, who is asked even if signed in there", () =>
+  it.live("needs a person to sign in at the provider again, who is asked even if signed in there", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { http, origin } = yield* start({ oidc: provider.settings() })
@@ -104,7 +104,7 @@ describe("a sensitive action", () => {
     })
   )
 
-  it.scopedLive("believes only the signed time of the provider, whatever the browser does", () =>
+  it.live("believes only the signed time of the provider, whatever the browser does", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const roles = [{ group: "platform-admins", role: "admin" as const, teams: [TeamName.make("ops")] }]

@@ -34,7 +34,7 @@ const startBehindProxy = (options: Options = {}) =>
   )
 
 describe("the management", () => {
-  it.scopedLive("does not exist for addresses that may not call it, whatever they ask for and show", () =>
+  it.live("does not exist for addresses that may not call it, whatever they ask for and show", () =>
     Effect.gen(function* () {
       const { from } = yield* startBehindProxy()
       const unknown = essence(yield* from("192.0.2.7", "GET", "/api/nothing"))
@@ -48,7 +48,7 @@ describe("the management", () => {
     })
   )
 
-  it.scopedLive("is open to the addresses that may call it", () =>
+  it.live("is open to the addresses that may call it", () =>
     Effect.gen(function* () {
       const { from } = yield* startBehindProxy()
       for (const address of ["192.0.2.7", "2001:db8::1", "203.0.113.9, 192.0.2.7"]) {
@@ -59,7 +59,7 @@ describe("the management", () => {
     })
   )
 
-  it.scopedLive("leaves triggers, their runs and health open to everyone", () =>
+  it.live("leaves triggers, their runs and health open to everyone", () =>
     Effect.gen(function* () {
       const { from, team, webhook } = yield* startBehindProxy()
       const hook = yield* webhook(yield* team("ops"))
@@ -76,14 +76,14 @@ describe("the management", () => {
     })
   )
 
-  it.scopedLive("does not take a caller's own word for its address", () =>
+  it.live("does not take a caller's own word for its address", () =>
     Effect.gen(function* () {
       const { from } = yield* startBehindProxy({ trustedProxies: [], allowFrom: ["192.0.2.0/24"] })
       expect((yield* from("192.0.2.7", "GET", "/api/teams")).status).toBe(404)
     })
   )
 
-  it.scopedLive("is closed for a request that names the whole URL, too", () =>
+  it.live("is closed for a request that names the whole URL, too", () =>
     Effect.gen(function* () {
       const { port } = yield* start({ allowFrom: ["192.0.2.0/24"] })
       const first = (target: string) =>
@@ -98,7 +98,7 @@ describe("the management", () => {
     })
   )
 
-  it.scopedLive("is open to everyone unless the operator says otherwise", () =>
+  it.live("is open to everyone unless the operator says otherwise", () =>
     Effect.gen(function* () {
       const { origin } = yield* start()
       expect((yield* call(origin)("GET", "/metrics")).status).toBe(200)

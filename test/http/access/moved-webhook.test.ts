@@ -1,6 +1,6 @@
 /** What a webhook had and did in another team stays that team's, on memory and on PostgreSQL. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { repoOnPostgres } from "../../support/RealServices.ts"
 import { receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
@@ -23,7 +23,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
   })
 
   describe(`a webhook that was moved to another team, with the rows in ${name}`, () => {
-    it.scopedLive("shows callers none of its earlier runs, nor changes one, with any of its tokens", () =>
+    it.live("shows callers none of its earlier runs, nor changes one, with any of its tokens", () =>
       Effect.gen(function* () {
         const { a, b, moveTo, path, server, trigger } = yield* paused
         const before = yield* trigger({ "idempotency-key": "k" })
@@ -60,7 +60,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
       })
     )
 
-    it.scopedLive("joins no window of its earlier team, and knows no key of a trigger that joined one", () =>
+    it.live("joins no window of its earlier team, and knows no key of a trigger that joined one", () =>
       Effect.gen(function* () {
         const { moveTo, path, server, trigger } = yield* paused
         const coalesce = { key: "text", within: 600 }
@@ -72,7 +72,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
       })
     )
 
-    it.scopedLive("ends the streams and waits of its callers, and of the team's keys", () =>
+    it.live("ends the streams and waits of its callers, and of the team's keys", () =>
       Effect.gen(function* () {
         const { a, moveTo, server, trigger } = yield* paused
         const { run_id } = yield* trigger()
@@ -82,16 +82,16 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
           headers: { authorization: `Bearer ${a.key}` }
         })
         for (const { next } of [ofCaller, ofKey]) expect((yield* next).event).toBe("accepted")
-        const waiting = yield* Effect.fork(server.http("GET", `${run}?wait=true`))
+        const waiting = yield* Effect.forkChild(server.http("GET", `${run}?wait=true`))
         yield* moveTo("b")
         expect(yield* ofCaller.rest).toStrictEqual([])
-        expect(refusal(yield* waiting)).toStrictEqual(notFound)
+        expect(refusal(yield* Fiber.join(waiting))).toStrictEqual(notFound)
         yield* server.admin("POST", `/api/runs/${run_id}/cancel`)
         expect(yield* ofKey.rest).toStrictEqual([])
       })
     )
 
-    it.scopedLive("hides the requests that came in its earlier team", () =>
+    it.live("hides the requests that came in its earlier team", () =>
       Effect.gen(function* () {
         const { a, b, keyFor, moveTo, path, server, trigger } = yield* paused
         yield* server.http("POST", a.hook.path, { body: { variables: {} } })
@@ -116,7 +116,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
       })
     )
 
-    it.scopedLive("cancels, of its queue and of a team's, only the runs of the key's teams", () =>
+    it.live("cancels, of its queue and of a team's, only the runs of the key's teams", () =>
       Effect.gen(function* () {
         const { a, b, keyFor, moveTo, path, trigger } = yield* paused
         yield* trigger()
@@ -134,7 +134,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
       })
     )
 
-    it.scopedLive("is deleted, with its earlier team's runs, only by a key of both teams", () =>
+    it.live("is deleted, with its earlier team's runs, only by a key of both teams", () =>
       Effect.gen(function* () {
         const { a, b, keyFor, moveTo, path, server } = yield* paused
         yield* moveTo("b")
@@ -146,7 +146,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
       })
     )
 
-    it.scopedLive("does not see, or replay, the runs that a webhook had in another team", () =>
+    it.live("does not see, or replay, the runs that a webhook had in another team", () =>
       Effect.gen(function* () {
         const { a, b, keyFor, server } = yield* twoTeams(repo)
         const both = yield* keyFor(["a", "b"])
@@ -180,7 +180,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
       })
     )
 
-    it.scopedLive("gets nothing through destinations of the runs that a webhook had in another team", () =>
+    it.live("gets nothing through destinations of the runs that a webhook had in another team", () =>
       Effect.gen(function* () {
         const { a, b, server } = yield* twoTeams(repo)
         const { received, url } = yield* receiver(410, 200)

@@ -6,7 +6,7 @@ import { start } from "../Server.ts"
 describe("what only operators are to read", () => {
   const token = "a-token-for-the-metrics"
 
-  it.scopedLive("needs the token that the operator has set, for the metrics", () =>
+  it.live("needs the token that the operator has set, for the metrics", () =>
     Effect.gen(function* () {
       const { http } = yield* start({ access: { metricsToken: Option.some(Redacted.make(token)), apiDocs: true } })
       for (const authorization of [undefined, "Bearer wrong", `Bearer ${token}x`, `Basic ${token}`, token]) {
@@ -20,7 +20,7 @@ describe("what only operators are to read", () => {
     })
   )
 
-  it.scopedLive("is not served, if the operator has closed the API's description", () =>
+  it.live("is not served, if the operator has closed the API's description", () =>
     Effect.gen(function* () {
       const { http } = yield* start({ access: { metricsToken: Option.none(), apiDocs: false } })
       for (const path of ["/docs", "/openapi.json"]) {

@@ -1,13 +1,13 @@
 /** Every endpoint with a key and with a person's session of every role. */
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { ApiKeyStore } from "../../../src/repo/access/ApiKeyStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { startProvider } from "../../support/OpenIdProvider.ts"
 import { refusal } from "../Client.ts"
-import { start } from "../Server.ts"
+import { changed, start } from "../Server.ts"
 import { bearer, type Endpoint, managementEndpoints, nameOf, pathWith, statusOf } from "./Endpoints.ts"
 import { visit } from "./SignIn.ts"
 
@@ -143,7 +143,7 @@ const endsAllSessions = (endpoint: Endpoint) => nameOf(endpoint) === "DELETE /ap
 const inOrder = [...managementEndpoints].sort((a, b) => Number(endsAllSessions(a)) - Number(endsAllSessions(b)))
 
 describe("roles", () => {
-  it.scopedLive.each([
+  it.live.each([
     ["keys", withKeys],
     ["people who have signed in", withPeople]
   ] as const)("allow each endpoint to the %s whose role includes it, and to no other", ([, server]) =>
@@ -181,7 +181,7 @@ describe("the table of roles", () => {
 })
 
 describe("API keys", () => {
-  it.scopedLive("are shown once, listed with their last use, and named in the audit log", () =>
+  it.live("are shown once, listed with their last use, and named in the audit log", () =>
     Effect.gen(function* () {
       const { admin, http, team } = yield* start()
       yield* team("ops")
@@ -208,9 +208,9 @@ describe("API keys", () => {
     })
   )
 
-  it.scopedLive("work while their use cannot be recorded", () =>
+  it.live("work while their use cannot be recorded", () =>
     Effect.gen(function* () {
-      const repo = Layer.map(layerRepo, (context) =>
+      const repo = changed(layerRepo, (context) =>
         Context.add(context, ApiKeyStore, {
           ...Context.get(context, ApiKeyStore),
           recordApiKeyUse: () => new Unavailable({ what: "database", detail: "It is read-only." })
@@ -224,14 +224,14 @@ describe("API keys", () => {
     })
   )
 
-  it.scopedLive("record their use once, although many first requests come at once", () =>
+  it.live("record their use once, although many first requests come at once", () =>
     Effect.gen(function* () {
       let recorded = 0
-      const repo = Layer.map(layerRepo, (context) => {
+      const repo = changed(layerRepo, (context) => {
         const store = Context.get(context, ApiKeyStore)
         const recordApiKeyUse: typeof store.recordApiKeyUse = (id, at) => {
           recorded++
-          return Effect.zipRight(Effect.yieldNow(), store.recordApiKeyUse(id, at))
+          return Effect.andThen(Effect.yieldNow, store.recordApiKeyUse(id, at))
         }
         return Context.add(context, ApiKeyStore, { ...store, recordApiKeyUse })
       })
@@ -243,7 +243,7 @@ describe("API keys", () => {
     })
   )
 
-  it.scopedLive("are refused with every fault of their draft", () =>
+  it.live("are refused with every fault of their draft", () =>
     Effect.gen(function* () {
       const { admin } = yield* start()
       const faultsOf = (body: object) =>
@@ -259,7 +259,7 @@ describe("API keys", () => {
     })
   )
 
-  it.scopedLive("say what they may do", () =>
+  it.live("say what they may do", () =>
     Effect.gen(function* () {
       const { admin, http, team } = yield* start()
       yield* team("ops")
@@ -273,7 +273,7 @@ describe("API keys", () => {
     })
   )
 
-  it.scopedLive("and their sessions are refused on every server by the next request after they were revoked", () =>
+  it.live("and their sessions are refused on every server by the next request after they were revoked", () =>
     Effect.gen(function* () {
       const one = yield* start()
       const two = yield* start({ repo: one.repo })
@@ -300,7 +300,7 @@ describe("API keys", () => {
     })
   )
 
-  it.scopedLive("and their sessions end when they expire", () =>
+  it.live("and their sessions end when they expire", () =>
     Effect.gen(function* () {
       const { admin, http, repoInAnHour } = yield* start()
       const expires_at = new Date(Date.now() + 1_800_000).toISOString()
@@ -318,7 +318,7 @@ describe("API keys", () => {
     })
   )
 
-  it.scopedLive("are guessed as slowly as the admin key", () =>
+  it.live("are guessed as slowly as the admin key", () =>
     Effect.gen(function* () {
       const { admin, http } = yield* start()
       const { key } = (yield* admin("POST", "/api/keys", { body: { name: "n", role: "admin" } })).json

@@ -22,7 +22,7 @@ const signIn = (http: ReturnType<typeof call>, headers: Record<string, string> =
 const encode = (bytes: Uint8Array, as: "hex" | "base64" | "base64url") => Buffer.from(bytes).toString(as)
 
 describe("the session of the web UI", () => {
-  it.scopedLive("is a cookie that scripts cannot read and other sites cannot send", () =>
+  it.live("is a cookie that scripts cannot read and other sites cannot send", () =>
     Effect.gen(function* () {
       const { http, origin } = yield* start()
       const { cookie, attributes } = yield* signIn(http, { origin })
@@ -36,7 +36,7 @@ describe("the session of the web UI", () => {
     })
   )
 
-  it.scopedLive("is sent over TLS only, when there is TLS", () =>
+  it.live("is sent over TLS only, when there is TLS", () =>
     Effect.gen(function* () {
       const proxied = yield* start({ trustedProxies: ["127.0.0.1"] })
       const throughProxy = yield* signIn(proxied.http, { "x-forwarded-proto": "https" })
@@ -54,7 +54,7 @@ describe("the session of the web UI", () => {
     })
   )
 
-  it.scopedLive("is not begun on a page without TLS when it needs TLS, and the answer says where to sign in", () =>
+  it.live("is not begun on a page without TLS when it needs TLS, and the answer says where to sign in", () =>
     Effect.gen(function* () {
       const { http } = yield* start({ publicUrl: "https://hooks.example.com/agents", trustedProxies: ["127.0.0.1"] })
       const signInAt = (origin: string) =>
@@ -69,7 +69,7 @@ describe("the session of the web UI", () => {
     })
   )
 
-  it.scopedLive("cannot be used by a page of another site, whatever headers that page sends", () =>
+  it.live("cannot be used by a page of another site, whatever headers that page sends", () =>
     Effect.gen(function* () {
       const { http, origin, team } = yield* start()
       yield* team("ops")
@@ -98,7 +98,7 @@ describe("the session of the web UI", () => {
     })
   )
 
-  it.scopedLive("cannot be forged, not even with all that is stored", () =>
+  it.live("cannot be forged, not even with all that is stored", () =>
     Effect.gen(function* () {
       const { http, context } = yield* start()
       const { cookie } = yield* signIn(http)
@@ -125,7 +125,7 @@ describe("the session of the web UI", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "is valid on every replica, also on one that is started later, and ends on all of them with signing out",
     () =>
       Effect.gen(function* () {
@@ -143,7 +143,7 @@ describe("the session of the web UI", () => {
       })
   )
 
-  it.scopedLive("ends with the admin key that it was begun with, and is not listed with another", () =>
+  it.live("ends with the admin key that it was begun with, and is not listed with another", () =>
     Effect.gen(function* () {
       const before = yield* start()
       const { cookie } = yield* signIn(before.http)
@@ -157,7 +157,7 @@ describe("the session of the web UI", () => {
     })
   )
 
-  it.scopedLive("is replaced by signing in again", () =>
+  it.live("is replaced by signing in again", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
       const first = yield* signIn(http)
@@ -168,7 +168,7 @@ describe("the session of the web UI", () => {
     })
   )
 
-  it.scopedLive("is answered 503, not signed out, while the database is out of reach", () =>
+  it.live("is answered 503, not signed out, while the database is out of reach", () =>
     Effect.gen(function* () {
       const { faults, http } = yield* start()
       const { cookie } = yield* signIn(http)
@@ -180,7 +180,7 @@ describe("the session of the web UI", () => {
 })
 
 describe("sessions", () => {
-  it.scopedLive("are listed with who began them, and ended one by one", () =>
+  it.live("are listed with who began them, and ended one by one", () =>
     Effect.gen(function* () {
       const { admin, http, origin } = yield* start({ trustedProxies: ["127.0.0.1"] })
       const mine = yield* signIn(http, { "user-agent": "Mine/1.0" })
@@ -209,7 +209,7 @@ describe("sessions", () => {
     })
   )
 
-  it.scopedLive("can all be ended at once", () =>
+  it.live("can all be ended at once", () =>
     Effect.gen(function* () {
       const { admin, http } = yield* start()
       const cookies = yield* Effect.replicateEffect(signIn(http), 3)
@@ -221,7 +221,7 @@ describe("sessions", () => {
     })
   )
 
-  it.scopedLive("of an API key are limited, and end only for newer ones of the same key", () =>
+  it.live("of an API key are limited, and end only for newer ones of the same key", () =>
     Effect.gen(function* () {
       const { admin, http } = yield* start()
       const begin = (key: string) =>
@@ -240,12 +240,12 @@ describe("sessions", () => {
     })
   )
 
-  it.scopedLive("that are ended get no more events", () =>
+  it.live("that are ended get no more events", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team } = yield* start()
       const { cookie } = yield* signIn(http)
       const response = yield* Effect.promise(() => fetch(`${origin}/api/events`, { headers: { cookie } }))
-      const received = yield* Effect.fork(Effect.promise(() => response.text()))
+      const received = yield* Effect.forkChild(Effect.promise(() => response.text()))
       yield* admin("DELETE", "/api/sessions")
       const webhook = { name: "a webhook", team: yield* team("ops"), prompt_template: "hello" }
       yield* admin("POST", "/api/webhooks", { body: webhook })
@@ -281,7 +281,7 @@ const counted = Effect.gen(function* () {
 const from = { client_address: "127.0.0.1", user_agent: "" }
 
 describe("a session in time", () => {
-  it.scoped("ends when it was not used for twelve hours, and after seven days at the latest", () =>
+  it.effect("ends when it was not used for twelve hours, and after seven days at the latest", () =>
     Effect.gen(function* () {
       const { one } = yield* counted
       const [unused, used] = [yield* one.begin(from), yield* one.begin(from)]
@@ -300,7 +300,7 @@ describe("a session in time", () => {
     })
   )
 
-  it.scoped("is read for each request, so one that was ended is not found by the next one", () =>
+  it.effect("is read for each request, so one that was ended is not found by the next one", () =>
     Effect.gen(function* () {
       const { one, reads, two } = yield* counted
       const { session, token } = yield* one.begin(from)
@@ -312,7 +312,7 @@ describe("a session in time", () => {
     })
   )
 
-  it.scoped("is one of a thousand with the admin key: for more of these, those used longest ago are ended", () =>
+  it.effect("is one of a thousand with the admin key: for more of these, those used longest ago are ended", () =>
     Effect.gen(function* () {
       const { keys, one, store } = yield* counted
       const oldest = yield* one.begin(from)

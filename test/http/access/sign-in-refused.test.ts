@@ -1,14 +1,14 @@
 /** Sign-ins that fail, by accident or by an attacker. */
 import { generateKeyPairSync, sign } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Context, Effect, Fiber, Layer, Logger } from "effect"
+import { Cause, Context, Effect, Fiber, Logger } from "effect"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { SessionStore } from "../../../src/repo/access/SessionStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
 import { repeatUntil } from "../../support/Until.ts"
-import { start } from "../Server.ts"
+import { changed, start } from "../Server.ts"
 import {
   callbackPath,
   hasSession,
@@ -70,7 +70,7 @@ const madeUp = (provider: OpenIdProvider, origin: string, parameters: Record<str
   })
 
 describe("a sign-in at the OpenID provider", () => {
-  it.scopedLive("is refused without the cookie that began it, with another state, and when it is repeated", () =>
+  it.live("is refused without the cookie that began it, with another state, and when it is repeated", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { origin } = yield* startWith(provider)
@@ -96,7 +96,7 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("is refused if the response is for another sign-in, or from another provider", () =>
+  it.live("is refused if the response is for another sign-in, or from another provider", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { origin } = yield* startWith(provider)
@@ -127,7 +127,7 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("is an audit event if it is refused, but not if it took too long", () =>
+  it.live("is an audit event if it is refused, but not if it took too long", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { admin, origin } = yield* startWith(provider)
@@ -147,7 +147,7 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("is refused to an address with many invalid responses, without asking the provider", () =>
+  it.live("is refused to an address with many invalid responses, without asking the provider", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { origin } = yield* startWith(provider)
@@ -163,32 +163,30 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive(
-    "is refused to an address with many responses at the same time, and with many that the provider fails",
-    () =>
-      Effect.gen(function* () {
-        const provider = yield* startProvider()
-        let asked = 0
-        provider.intercept = (request, response) => {
-          if (request.url !== "/token") return false
-          asked++
-          setTimeout(() => response.writeHead(500).end(), 200)
-          return true
-        }
-        const { origin } = yield* startWith(provider)
-        const together = yield* Effect.all(
-          Array.from({ length: 30 }, () => madeUp(provider, origin)),
-          { concurrency: "unbounded" }
-        )
-        expect(together.filter((problem) => problem === "too_many").length).toBeGreaterThanOrEqual(19)
-        expect(asked).toBe(together.filter((problem) => problem !== "too_many").length)
-        const another = yield* startWith(provider)
-        const problems = yield* Effect.replicateEffect(madeUp(provider, another.origin), 13)
-        expect(problems.at(-1)).toBe("too_many")
-      })
+  it.live("is refused to an address with many responses at the same time, and with many that the provider fails", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      let asked = 0
+      provider.intercept = (request, response) => {
+        if (request.url !== "/token") return false
+        asked++
+        setTimeout(() => response.writeHead(500).end(), 200)
+        return true
+      }
+      const { origin } = yield* startWith(provider)
+      const together = yield* Effect.all(
+        Array.from({ length: 30 }, () => madeUp(provider, origin)),
+        { concurrency: "unbounded" }
+      )
+      expect(together.filter((problem) => problem === "too_many").length).toBeGreaterThanOrEqual(19)
+      expect(asked).toBe(together.filter((problem) => problem !== "too_many").length)
+      const another = yield* startWith(provider)
+      const problems = yield* Effect.replicateEffect(madeUp(provider, another.origin), 13)
+      expect(problems.at(-1)).toBe("too_many")
+    })
   )
 
-  it.scopedLive(
+  it.live(
     "is not refused for the failures of others where somebody has signed in, or for responses without a code",
     () =>
       Effect.gen(function* () {
@@ -203,7 +201,7 @@ describe("a sign-in at the OpenID provider", () => {
       })
   )
 
-  it.scopedLive("is refused at once while too many others wait for the provider", () =>
+  it.live("is refused at once while too many others wait for the provider", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { origin } = yield* startWith(provider)
@@ -219,7 +217,7 @@ describe("a sign-in at the OpenID provider", () => {
       }
       const problems: Array<string | null> = []
       const attempt = Effect.map(madeUp(provider, origin), (problem) => problems.push(problem))
-      const attempts = yield* Effect.fork(
+      const attempts = yield* Effect.forkChild(
         Effect.all(
           Array.from({ length: 140 }, () => attempt),
           { concurrency: "unbounded" }
@@ -237,11 +235,11 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("begins no session while the one that it replaces cannot be ended", () =>
+  it.live("begins no session while the one that it replaces cannot be ended", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       let isBroken = false
-      const repo = Layer.map(layerRepo, (context) => {
+      const repo = changed(layerRepo, (context) => {
         const store = Context.get(context, SessionStore)
         return Context.add(context, SessionStore, {
           ...store,
@@ -266,7 +264,7 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("is refused if the ID token is not signed with the provider's key, or not for this client", () =>
+  it.live("is refused if the ID token is not signed with the provider's key, or not for this client", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { origin } = yield* startWith(provider)
@@ -310,7 +308,7 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("explains the provider's errors in its own words", () =>
+  it.live("explains the provider's errors in its own words", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { origin } = yield* startWith(provider)
@@ -335,10 +333,10 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("explains a wrong secret and unusable metadata, and logs which", () => {
+  it.live("explains a wrong secret and unusable metadata, and logs which", () => {
     const logs: Array<string> = []
     const logger = Logger.make((entry) => {
-      logs.push(`${Logger.logfmtLogger.log(entry)} ${Cause.pretty(entry.cause)}`)
+      logs.push(`${Logger.formatLogFmt.log(entry)} ${Cause.pretty(entry.cause)}`)
     })
     return Effect.gen(function* () {
       const provider = yield* startProvider()
@@ -368,10 +366,10 @@ describe("a sign-in at the OpenID provider", () => {
         expect(text).not.toContain(secret)
       }
       expect(text).not.toContain(done.searchParams.get("code"))
-    }).pipe(Effect.provide(Layer.merge(Logger.replace(Logger.defaultLogger, logger), Layer.empty)))
+    }).pipe(Effect.provide(Logger.layer([logger])))
   })
 
-  it.scopedLive("never leads to an address outside the web UI", () =>
+  it.live("never leads to an address outside the web UI", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { origin } = yield* startWith(provider)
@@ -403,7 +401,7 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("is not begun by a page of another site, and does not end the sessions of others", () =>
+  it.live("is not begun by a page of another site, and does not end the sessions of others", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { admin, http, origin } = yield* startWith(provider)
@@ -424,7 +422,7 @@ describe("a sign-in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("does not keep a session that somebody else has planted", () =>
+  it.live("does not keep a session that somebody else has planted", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { http, origin } = yield* startWith(provider)

@@ -1,6 +1,6 @@
 /** Signing in to the web UI at an OpenID provider. */
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Duration, Effect, Layer } from "effect"
+import { Context, Duration, Effect } from "effect"
 import type { Role } from "../../../src/domain/access/Roles.ts"
 import type { SessionRow } from "../../../src/domain/access/Session.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
@@ -11,7 +11,7 @@ import { CookieJar } from "../../support/CookieJar.ts"
 import { ada, type OpenIdProvider, startProvider } from "../../support/OpenIdProvider.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { adminKey, type Options, start } from "../Server.ts"
+import { adminKey, changed, type Options, start } from "../Server.ts"
 import { hasSession, problemOf, signInAs, signInPath, visit, visitProvider } from "./SignIn.ts"
 
 /** A server whose people sign in at the provider. */
@@ -30,7 +30,7 @@ const line = (group: string, role: Role, ...teams: ReadonlyArray<string>): Group
 })
 
 describe("signing in at the OpenID provider", () => {
-  it.scopedLive("begins a session of the person, who is shown, listed and named in the audit log", () =>
+  it.live("begins a session of the person, who is shown, listed and named in the audit log", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { admin, http, origin } = yield* startWith(provider)
@@ -67,7 +67,7 @@ describe("signing in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("returns to the page that it began on, with cookies that neither scripts nor other sites can use", () =>
+  it.live("returns to the page that it began on, with cookies that neither scripts nor other sites can use", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { origin, port } = yield* startWith(provider)
@@ -101,7 +101,7 @@ describe("signing in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("gives the role of the first line with a group of the person, and its teams of all lines", () =>
+  it.live("gives the role of the first line with a group of the person, and its teams of all lines", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const roles = [
@@ -142,7 +142,7 @@ describe("signing in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("keeps a person to the role and the teams, as the table of rules says", () =>
+  it.live("keeps a person to the role and the teams, as the table of rules says", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const roles = [line("shop", "operator", "shop")]
@@ -169,7 +169,7 @@ describe("signing in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("asks for the groups again each time", () =>
+  it.live("asks for the groups again each time", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const roles = [line("admins", "admin"), line("viewers", "viewer")]
@@ -188,7 +188,7 @@ describe("signing in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("finds groups in the user information, at a path of claims, and under a name with dots", () =>
+  it.live("finds groups in the user information, at a path of claims, and under a name with dots", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider({ claimsInIdToken: false })
       const { http, origin } = yield* startWith(provider)
@@ -208,7 +208,7 @@ describe("signing in at the OpenID provider", () => {
   )
 
   for (const clientAuthentication of ["client_secret_basic", "client_secret_post", "none"] as const) {
-    it.scopedLive(`works with the client authentication ${clientAuthentication}`, () =>
+    it.live(`works with the client authentication ${clientAuthentication}`, () =>
       Effect.gen(function* () {
         const provider = yield* startProvider({ clientAuthentication })
         const { http, origin } = yield* startWith(provider)
@@ -218,7 +218,7 @@ describe("signing in at the OpenID provider", () => {
     )
   }
 
-  it.scopedLive("that is begun on another host than `PUBLIC_URL`, or without its TLS, goes there first, once", () =>
+  it.live("that is begun on another host than `PUBLIC_URL`, or without its TLS, goes there first, once", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const publicUrl = "https://hooks.test/agents"
@@ -248,7 +248,7 @@ describe("signing in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("can begin on one server and end on another", () =>
+  it.live("can begin on one server and end on another", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const publicUrl = "http://hooks.test"
@@ -273,7 +273,7 @@ describe("signing in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("is explained while the provider is down, when keys still work, and works as soon as it is back", () =>
+  it.live("is explained while the provider is down, when keys still work, and works as soon as it is back", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       provider.isDown = true
@@ -305,15 +305,16 @@ describe("signing in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("ends with signing out at the provider too, so that the next person is asked", () =>
+  it.live("ends with signing out at the provider too, so that the next person is asked", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const stored: Array<SessionRow> = []
-      const repo = Layer.map(layerRepo, (context) => {
+      const repo = changed(layerRepo, (context) => {
         const store = Context.get(context, SessionStore)
         return Context.add(context, SessionStore, {
           ...store,
-          createSession: (row, audit) => Effect.tap(store.createSession(row, audit), () => void stored.push(row))
+          createSession: (row, audit) =>
+            Effect.tap(store.createSession(row, audit), () => Effect.sync(() => stored.push(row)))
         })
       })
       const { http, origin } = yield* startWith(provider, { repo })
@@ -339,7 +340,7 @@ describe("signing in at the OpenID provider", () => {
     })
   )
 
-  it.scopedLive("lasts for the lifetime in the settings, and ends when the settings change", () =>
+  it.live("lasts for the lifetime in the settings, and ends when the settings change", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const one = yield* startWith(provider, {}, { sessionLifetime: Duration.minutes(5) })
@@ -361,7 +362,7 @@ describe("signing in at the OpenID provider", () => {
 })
 
 describe("a server without a provider", () => {
-  it.scopedLive("has neither its addresses nor a button", () =>
+  it.live("has neither its addresses nor a button", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
       for (const path of ["/sign-in/provider", "/sign-in/callback?code=x&state=y"]) {

@@ -35,7 +35,7 @@ const aboutMany = [
 
 for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoOnPostgres] as const]) {
   describe(`a key that is limited to a team, with the rows in ${name}`, () => {
-    it.scopedLive("finds no object of another team at any endpoint, and its own ones", () =>
+    it.live("finds no object of another team at any endpoint, and its own ones", () =>
       Effect.gen(function* () {
         const { a, b, server } = yield* twoTeams(repo)
         const pathFor = (path: string, { hook, values }: typeof a) =>
@@ -63,7 +63,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
       })
     )
 
-    it.scopedLive("sees in lists, sums and exports only what is of its team, in full pages", () =>
+    it.live("sees in lists, sums and exports only what is of its team, in full pages", () =>
       Effect.gen(function* () {
         const { a, b, keyFor, server } = yield* twoTeams(repo)
         for (const { hook } of [b, a, b]) {
@@ -107,7 +107,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
       })
     )
 
-    it.scopedLive("cannot cancel or replay runs of another team among others", () =>
+    it.live("cannot cancel or replay runs of another team among others", () =>
       Effect.gen(function* () {
         const { a, b, server } = yield* twoTeams(repo)
         for (const { values } of [a, b]) yield* server.admin("POST", `/api/teams/${values.team}/pause`)
@@ -132,7 +132,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
 }
 
 for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoOnPostgres] as const]) {
-  it.scopedLive(`a key opens no team that gets the name of a deleted one, with the rows in ${name}`, () =>
+  it.live(`a key opens no team that gets the name of a deleted one, with the rows in ${name}`, () =>
     Effect.gen(function* () {
       const { a, b, keyFor, server } = yield* twoTeams(repo)
       const both = yield* keyFor(["a", "b"])
@@ -166,7 +166,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
 }
 
 describe("a key that is limited to a team", () => {
-  it.scopedLive("cannot move a webhook to another team, nor create or copy one there", () =>
+  it.live("cannot move a webhook to another team, nor create or copy one there", () =>
     Effect.gen(function* () {
       const { a, b } = yield* twoTeams()
       const draft = { name: "n", prompt_template: "x" }
@@ -190,7 +190,7 @@ describe("a key that is limited to a team", () => {
     })
   )
 
-  it.scopedLive("gets the changes of its team only, until it is revoked", () =>
+  it.live("gets the changes of its team only, until it is revoked", () =>
     Effect.gen(function* () {
       const { a, b, server } = yield* twoTeams()
       const { data: keys } = (yield* server.admin("GET", "/api/keys")).json

@@ -33,7 +33,7 @@ interface Request {
 /** On a connection of its own, since `fetch` opens another one after a stream was aborted, and sends nothing on it. */
 const send = (url: string, { body, headers = {}, method = "GET" }: Request) =>
   Effect.acquireRelease(
-    Effect.async<IncomingMessage>((resume) => {
+    Effect.callback<IncomingMessage>((resume) => {
       request(url, { method, headers, agent: false }, (response) => resume(Effect.succeed(response)))
         .on("error", (cause) => resume(Effect.die(cause)))
         .end(body)

@@ -10,7 +10,7 @@ type Part = NumberedProgress | { readonly answer: string }
 
 /** Reports the parts of a prompt, and answers with the last. */
 const speaking =
-  ({ record }: Context.Tag.Service<ProgressReports>): Leader =>
+  ({ record }: ProgressReports["Service"]): Leader =>
   ({ prompt: { prompt, run_id }, reply }) =>
     Effect.forEach(JSON.parse(prompt) as ReadonlyArray<Part>, (part) =>
       "answer" in part
@@ -72,7 +72,7 @@ const startSpeaking = Effect.gen(function* () {
 })
 
 describe("the UI message stream of the AI SDK", () => {
-  it.scopedLive("has the headers of its protocol", () =>
+  it.live("has the headers of its protocol", () =>
     Effect.gen(function* () {
       const { http, hook } = yield* startSpeaking
       const { headers, status, text } = yield* http("POST", `${hook.path}?format=ai-sdk`, {
@@ -85,7 +85,7 @@ describe("the UI message stream of the AI SDK", () => {
     })
   )
 
-  it.scopedLive("is a message with the text that the agent wrote, and its activity on the side", () =>
+  it.live("is a message with the text that the agent wrote, and its activity on the side", () =>
     Effect.gen(function* () {
       const { hook, origin, url } = yield* startSpeaking
       const parts = [
@@ -105,7 +105,7 @@ describe("the UI message stream of the AI SDK", () => {
     })
   )
 
-  it.scopedLive("ends with the answer, whatever the agent has written before", () =>
+  it.live("ends with the answer, whatever the agent has written before", () =>
     Effect.gen(function* () {
       const { url } = yield* startSpeaking
       const texts = (...parts: ReadonlyArray<Part>) =>
@@ -126,23 +126,23 @@ describe("the UI message stream of the AI SDK", () => {
     })
   )
 
-  it.scopedLive("begins another text when the work starts over", () =>
+  it.live("begins another text when the work starts over", () =>
     Effect.gen(function* () {
       const { context, origin, team, webhook } = yield* start()
       const { record } = Context.get(context, ProgressReports)
       const isShown = yield* Deferred.make<void>()
       const restarting: Leader = ({ prompt: { run_id }, reply }) =>
         record({ run_id, seq: 5, text: "The first try" }).pipe(
-          Effect.zipRight(Deferred.await(isShown)),
-          Effect.zipRight(record({ run_id, seq: 0, text: "The second try" })),
-          Effect.zipRight(reply({ _tag: "Answered", response: "The second try worked" }))
+          Effect.andThen(Deferred.await(isShown)),
+          Effect.andThen(record({ run_id, seq: 0, text: "The second try" })),
+          Effect.andThen(reply({ _tag: "Answered", response: "The second try worked" }))
         )
       const hook = yield* webhook(yield* team("restarting", restarting))
       const stream = (yield* ask(chat(`${origin}${hook.path}`), [])).pipeThrough(
         new TransformStream<UIMessageChunk, UIMessageChunk>({
           transform: (chunk, controller) => {
             controller.enqueue(chunk)
-            if (chunk.type === "text-delta") Deferred.unsafeDone(isShown, Effect.void)
+            if (chunk.type === "text-delta") Deferred.doneUnsafe(isShown, Effect.void)
           }
         })
       )
@@ -153,7 +153,7 @@ describe("the UI message stream of the AI SDK", () => {
     })
   )
 
-  it.scopedLive("of a run that has begun or ended is read from its beginning, as a client that resumes does", () =>
+  it.live("of a run that has begun or ended is read from its beginning, as a client that resumes does", () =>
     Effect.gen(function* () {
       const { url } = yield* startSpeaking
       const transport = chat(url)
@@ -163,7 +163,7 @@ describe("the UI message stream of the AI SDK", () => {
     })
   )
 
-  it.scopedLive("has the error of a run that failed, and ends a cancelled one as aborted", () =>
+  it.live("has the error of a run that failed, and ends a cancelled one as aborted", () =>
     Effect.gen(function* () {
       const { admin, origin, team, webhook } = yield* start()
       const failed = yield* webhook(yield* team("failing", failing))

@@ -1,9 +1,9 @@
 import { createServer } from "node:http"
 import { connect } from "node:net"
-import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Schedule, Stream } from "effect"
+import { HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as EventStreams from "../../../src/http/events/EventStreams.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { type call, refusal } from "../Client.ts"
@@ -36,7 +36,7 @@ const openStream = (origin: string, headers: Record<string, string> = { authoriz
   })
 
 describe("live events", () => {
-  it.scopedLive("name what has changed, to clients with the key only", () =>
+  it.live("name what has changed, to clients with the key only", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start()
       const { id, path } = yield* webhook(yield* team("ops"))
@@ -61,7 +61,7 @@ describe("live events", () => {
     })
   )
 
-  it.scopedLive("name a run that was accepted and waits", () =>
+  it.live("name a run that was accepted and waits", () =>
     Effect.gen(function* () {
       const { admin, origin, team, webhook } = yield* start()
       const { id } = yield* webhook(yield* team("ops", silent))
@@ -74,7 +74,7 @@ describe("live events", () => {
     })
   )
 
-  it.scopedLive("say that they are incomplete when much has changed, and stay small", () =>
+  it.live("say that they are incomplete when much has changed, and stay small", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start()
       const { id, path } = yield* webhook(yield* team("ops", silent))
@@ -89,7 +89,7 @@ describe("live events", () => {
     })
   )
 
-  it.scopedLive("are refused beyond so many streams, and open again when one has closed", () =>
+  it.live("are refused beyond so many streams, and open again when one has closed", () =>
     Effect.gen(function* () {
       const { admin, origin } = yield* start()
       const streams = yield* Effect.forEach(Array.from({ length: 10 }), () => openStream(origin))
@@ -117,7 +117,7 @@ describe("streams with an API key", () => {
       return { bearer: { authorization: `Bearer ${key}` }, cookies }
     })
 
-  it.scopedLive("are limited together, however many sessions it has, and leave room for others", () =>
+  it.live("are limited together, however many sessions it has, and leave room for others", () =>
     Effect.gen(function* () {
       const { admin, http, origin } = yield* start()
       const { bearer, cookies } = yield* keyWithSessions(http, admin, 6)
@@ -131,7 +131,7 @@ describe("streams with an API key", () => {
     })
   )
 
-  it.scopedLive("of the events of a run are limited together as well", () =>
+  it.live("of the events of a run are limited together as well", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start({ streamLimits: { inAll: 9, ofOne: 2 } })
       const { id } = yield* webhook(yield* team("ops", silent))
@@ -162,9 +162,9 @@ const streamServer = (limits: EventStreams.Limits) =>
         // Node sends the headers with the first bytes.
         (events) => HttpServerResponse.stream(Stream.concat(Stream.make(new TextEncoder().encode(":")), events))
       )
-    ).pipe(Effect.catchTag("TooManyStreams", ({ of }) => HttpServerResponse.text(of, { status: 429 })))
+    ).pipe(Effect.catchTag("TooManyStreams", ({ of }) => Effect.succeed(HttpServerResponse.text(of, { status: 429 }))))
     const context = yield* Layer.build(
-      HttpServer.serve(HttpRouter.empty.pipe(HttpRouter.get("/", handler))).pipe(
+      HttpServer.serve(handler).pipe(
         Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" }))
       )
     )
@@ -172,7 +172,7 @@ const streamServer = (limits: EventStreams.Limits) =>
   })
 
 describe("streams of events", () => {
-  it.scopedLive("of a client that does not read are closed, and delay nobody else's", () =>
+  it.live("of a client that does not read are closed, and delay nobody else's", () =>
     Effect.gen(function* () {
       const { streams, port } = yield* streamServer({ inAll: 9, ofOneSession: 9, ofOneKey: 9, buffered: 4 })
       const slow = yield* Effect.acquireRelease(
@@ -198,7 +198,7 @@ describe("streams of events", () => {
     })
   )
 
-  it.scopedLive("are limited for each session and in all", () =>
+  it.live("are limited for each session and in all", () =>
     Effect.gen(function* () {
       const { port } = yield* streamServer({ inAll: 3, ofOneSession: 2, ofOneKey: 2, buffered: 4 })
       const stop = new AbortController()

@@ -25,7 +25,7 @@ const startLed = Effect.gen(function* () {
 })
 
 describe("a trigger that asks for events", () => {
-  it.scopedLive("gets them until the run ends, the last with the body of the JSON answer", () =>
+  it.live("gets them until the run ends, the last with the body of the JSON answer", () =>
     Effect.gen(function* () {
       const { admin, does, http, hook, url } = yield* startLed
       const { headers, next, rest } = yield* openEvents(url, post)
@@ -54,7 +54,7 @@ describe("a trigger that asks for events", () => {
     })
   )
 
-  it.scopedLive("can leave the run asynchronous, and a repeat with its key gets the events of the same run", () =>
+  it.live("can leave the run asynchronous, and a repeat with its key gets the events of the same run", () =>
     Effect.gen(function* () {
       const { admin, does, url } = yield* startLed
       const keyed = { ...post, headers: { ...post.headers, "idempotency-key": "k" } }
@@ -70,7 +70,7 @@ describe("a trigger that asks for events", () => {
     })
   )
 
-  it.scopedLive("gets the JSON problem of a refusal, and of a filter that does not hold its JSON", () =>
+  it.live("gets the JSON problem of a refusal, and of a filter that does not hold its JSON", () =>
     Effect.gen(function* () {
       const { history, http, team, webhook } = yield* start()
       const idle = yield* webhook(yield* team("idle", "no leader"))
@@ -91,7 +91,7 @@ describe("a trigger that asks for events", () => {
     })
   )
 
-  it.scopedLive("starts as usual if it excludes events or only has a format of its own", () =>
+  it.live("starts as usual if it excludes events or only has a format of its own", () =>
     Effect.gen(function* () {
       const { http, team, webhook } = yield* start()
       const hook = yield* webhook(yield* team("ops"))
@@ -103,7 +103,7 @@ describe("a trigger that asks for events", () => {
 })
 
 describe("the events of a run", () => {
-  it.scopedLive("are the same for callers, with the token in the path or in a header, and for admins", () =>
+  it.live("are the same for callers, with the token in the path or in a header, and for admins", () =>
     Effect.gen(function* () {
       const { does, eventsOf, hook, http, origin } = yield* startLed
       const { run_id } = (yield* http("POST", hook.path, { body: hello })).json
@@ -129,7 +129,7 @@ describe("the events of a run", () => {
     })
   )
 
-  it.scopedLive("continue after the last one received, on any server, without a gap or a repetition", () =>
+  it.live("continue after the last one received, on any server, without a gap or a repetition", () =>
     Effect.gen(function* () {
       const { does, eventsOf, hook, http, repo } = yield* startLed
       const replica = yield* start({ repo })
@@ -157,7 +157,7 @@ describe("the events of a run", () => {
     })
   )
 
-  it.scopedLive("of a run that has ended come from the stored run, and none after the last one", () =>
+  it.live("of a run that has ended come from the stored run, and none after the last one", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start()
       const hook = yield* webhook(yield* team("ops"))
@@ -177,7 +177,7 @@ describe("the events of a run", () => {
     })
   )
 
-  it.scopedLive("end with an error, a timeout or a cancellation, as the JSON answer does", () =>
+  it.live("end with an error, a timeout or a cancellation, as the JSON answer does", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start()
       const ofEnd = (path: string) =>
@@ -207,7 +207,7 @@ describe("the events of a run", () => {
     })
   )
 
-  it.scopedLive("say that the text starts over when the work does", () =>
+  it.live("say that the text starts over when the work does", () =>
     Effect.gen(function* () {
       const { does, url } = yield* startLed
       const { next, rest } = yield* openEvents(url, post)
@@ -222,7 +222,7 @@ describe("the events of a run", () => {
     })
   )
 
-  it.scopedLive("are refused with a problem", () =>
+  it.live("are refused with a problem", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       const ops = yield* team("ops")
@@ -248,7 +248,7 @@ describe("the events of a run", () => {
     })
   )
 
-  it.scopedLive("end with the token, with the deletion of the run, and when the server stops", () =>
+  it.live("end with the token, with the deletion of the run, and when the server stops", () =>
     Effect.gen(function* () {
       const { admin, origin, shutdown, team, webhook } = yield* start()
       const quiet = yield* team("silent", silent)
@@ -284,7 +284,7 @@ describe("the events of a run", () => {
     })
   )
 
-  it.scopedLive("continue after the database was out of reach", () =>
+  it.live("continue after the database was out of reach", () =>
     Effect.gen(function* () {
       const { does, faults, url } = yield* startLed
       const { next, rest } = yield* openEvents(url, post)
@@ -304,7 +304,7 @@ describe("the events of a run", () => {
 })
 
 describe("the steps of a run", () => {
-  it.scopedLive("come with its events to people, not to callers, and stay with it, in its export too", () =>
+  it.live("come with its events to people, not to callers, and stay with it, in its export too", () =>
     Effect.gen(function* () {
       const { admin, does, origin, url } = yield* startLed
       const caller = yield* openEvents(url, post)
@@ -335,7 +335,7 @@ describe("the steps of a run", () => {
     })
   )
 
-  it.scopedLive("are not for keys of the role caller either", () =>
+  it.live("are not for keys of the role caller either", () =>
     Effect.gen(function* () {
       const { admin, does, hook, http, origin } = yield* startLed
       const { key } = (yield* admin("POST", "/api/keys", { body: { name: "caller", role: "caller" } })).json
@@ -351,7 +351,7 @@ describe("the steps of a run", () => {
     })
   )
 
-  it.scopedLive("say in a run that timed out what its agent had reported last", () =>
+  it.live("say in a run that timed out what its agent had reported last", () =>
     Effect.gen(function* () {
       const { does, leader } = yield* makeLeader
       const { putAhead, repo } = repoWithClock()
@@ -373,7 +373,7 @@ describe("the steps of a run", () => {
     })
   )
 
-  it.scopedLive("do not say in a run that timed out which command its agent ran last", () =>
+  it.live("do not say in a run that timed out which command its agent ran last", () =>
     Effect.gen(function* () {
       const { does, leader } = yield* makeLeader
       const { putAhead, repo } = repoWithClock()

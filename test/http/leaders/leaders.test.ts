@@ -7,7 +7,7 @@ import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { start, unusedId } from "../Server.ts"
 
-type Server = Effect.Effect.Success<ReturnType<typeof start>>
+type Server = Effect.Success<ReturnType<typeof start>>
 
 /** A key of the team's leader, and requests with it. */
 const newKey = ({ admin, http }: Server, team: string) =>
@@ -21,7 +21,7 @@ const newKey = ({ admin, http }: Server, team: string) =>
     }
   })
 
-type Key = Effect.Effect.Success<ReturnType<typeof newKey>>
+type Key = Effect.Success<ReturnType<typeof newKey>>
 
 const newLeader = ({ post }: Key) => {
   const leader = randomUUID()
@@ -54,7 +54,7 @@ const led = Effect.gen(function* () {
 })
 
 describe("leaders over HTTP", () => {
-  it.scopedLive("report a usage limit: the run is queued again, and its team rests until it is resumed", () =>
+  it.live("report a usage limit: the run is queued again, and its team rests until it is resumed", () =>
     Effect.gen(function* () {
       const { admin, first, http, key, leader, trigger } = yield* led
       const { run_id } = (yield* trigger("one")).json
@@ -94,7 +94,7 @@ describe("leaders over HTTP", () => {
         [{ until: "2pm" }, "queued"],
         ["yes", "error"]
       ]) {
-        const next = yield* Effect.fork(leader.next())
+        const next = yield* Effect.forkChild(leader.next())
         const { run_id } = (yield* trigger("two")).json
         yield* reply(key, (yield* Fiber.join(next)).json, "error", { message: "No", limited })
         expect((yield* admin("GET", `/api/runs/${run_id}`)).json.status).toBe(status)
@@ -104,46 +104,47 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive(
-    "get what the webhook asks of the agent, as the run shows it, and say at which limit they stopped",
-    () =>
-      Effect.gen(function* () {
-        const { admin, first, hook, http, key, leader } = yield* led
-        const agent = { model: "haiku", permissions: "read-only", max_turns: 7, max_cost: 0.5 }
-        const settings = {
-          ...{ agent_model: "haiku", agent_permissions: "read-only", max_turns: 7, max_cost: 0.5 },
-          workspace_ref: "refs/heads/{{text}}"
-        }
-        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: settings })
-        const body = { variables: { text: "one" } }
-        const waiting = yield* Effect.fork(http("POST", `${hook.path}?wait=true`, { body }))
-        const { json: prompt } = yield* first
-        expect(prompt.agent).toEqual({ ...agent, workspace_ref: "refs/heads/one" })
-        // An edit changes nothing in a run that was accepted before.
-        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { max_turns: null, agent_model: "opus" } })
-        const limit = { code: "turns_exceeded", message: "7 turns", response: "Half of it" }
-        yield* reply(key, prompt, "error", limit)
-        const { json, status } = yield* Fiber.join(waiting)
-        expect([status, json.error]).toEqual([502, { code: "turns_exceeded", message: "7 turns" }])
-        const run = yield* admin("GET", `/api/runs/${prompt.run_id}`)
-        expect(run.json).toMatchObject({ agent, conversation: { response: "Half of it" } })
-        // Who replies to the run gives its agent no more rights, nor who sends that again.
-        const replied = yield* admin("POST", `/api/runs/${prompt.run_id}/reply`, { body: { message: "Go on." } })
-        const next = yield* leader.next()
-        expect(next.json).toMatchObject({ prompt: "Go on.", source: "chat", agent })
-        // Its folder stays where the conversation is.
-        expect(next.json.agent).not.toHaveProperty("workspace_ref")
-        yield* reply(key, next.json, "response", { response: "Done" })
-        yield* admin("POST", `/api/runs/${replied.json.message_id}/replay`)
-        expect((yield* leader.next()).json).toMatchObject({ prompt: "Go on.", agent })
-      })
+  it.live("get what the webhook asks of the agent, as the run shows it, and say at which limit they stopped", () =>
+    Effect.gen(function* () {
+      const { admin, first, hook, http, key, leader } = yield* led
+      const agent = { model: "haiku", permissions: "read-only", max_turns: 7, max_cost: 0.5 }
+      const settings = {
+        ...{ agent_model: "haiku", agent_permissions: "read-only", max_turns: 7, max_cost: 0.5 },
+        workspace_ref: "refs/heads/{{text}}"
+      }
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: settings })
+      const body = { variables: { text: "one" } }
+      const waiting = yield* Effect.forkChild(http("POST", `${hook.path}?wait=true`, { body }))
+      const { json: prompt } = yield* first
+      expect(prompt.agent).toEqual({ ...agent, workspace_ref: "refs/heads/one" })
+      // An edit changes nothing in a run that was accepted before.
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { max_turns: null, agent_model: "opus" } })
+      const limit = { code: "turns_exceeded", message: "7 turns", response: "Half of it" }
+      yield* reply(key, prompt, "error", limit)
+      const { json, status } = yield* Fiber.join(waiting)
+      expect([status, json.error]).toEqual([502, { code: "turns_exceeded", message: "7 turns" }])
+      const run = yield* admin("GET", `/api/runs/${prompt.run_id}`)
+      expect(run.json).toMatchObject({ agent, conversation: { response: "Half of it" } })
+      // Who replies to the run gives its agent no more rights, nor who sends that again.
+      const replied = yield* admin("POST", `/api/runs/${prompt.run_id}/reply`, { body: { message: "Go on." } })
+      const next = yield* leader.next()
+      expect(next.json).toMatchObject({ prompt: "Go on.", source: "chat", agent })
+      // Its folder stays where the conversation is.
+      expect(next.json.agent).not.toHaveProperty("workspace_ref")
+      yield* reply(key, next.json, "response", { response: "Done" })
+      yield* admin("POST", `/api/runs/${replied.json.message_id}/replay`)
+      expect((yield* leader.next()).json).toMatchObject({ prompt: "Go on.", agent })
+    })
   )
 
-  it.scopedLive("leave no line in the log for what they repeat all the time, unless it is refused", () =>
+  it.live("leave no line in the log for what they repeat all the time, unless it is refused", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []
-      const logger = Logger.make((entry) => void lines.push(Logger.logfmtLogger.log(entry)))
-      const { first, key, leader, trigger } = yield* Effect.provide(led, Logger.add(logger))
+      const logger = Logger.make((entry) => void lines.push(Logger.formatLogFmt.log(entry)))
+      const { first, key, leader, trigger } = yield* Effect.provide(
+        led,
+        Logger.layer([logger], { mergeWithExisting: true })
+      )
       yield* trigger("one")
       const { json: prompt } = yield* first
       expect((yield* leader.work(prompt.run_id)).status).toBe(200)
@@ -162,7 +163,7 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("cannot give other codes, nor an answer with another error", () =>
+  it.live("cannot give other codes, nor an answer with another error", () =>
     Effect.gen(function* () {
       const { admin, first, key, trigger } = yield* led
       yield* trigger("one")
@@ -175,10 +176,10 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("get a prompt as on the broker, and their answer reaches the caller with its report", () =>
+  it.live("get a prompt as on the broker, and their answer reaches the caller with its report", () =>
     Effect.gen(function* () {
       const { first, hook, key, trigger } = yield* led
-      const waiting = yield* Effect.fork(trigger("one", "?wait=true"))
+      const waiting = yield* Effect.forkChild(trigger("one", "?wait=true"))
       const { json: prompt, status } = yield* first
       expect(status).toBe(200)
       expect(prompt).toEqual({
@@ -201,10 +202,10 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("report progress and failures", () =>
+  it.live("report progress and failures", () =>
     Effect.gen(function* () {
       const { first, key, repo, trigger } = yield* led
-      const waiting = yield* Effect.fork(trigger("one", "?wait=true"))
+      const waiting = yield* Effect.forkChild(trigger("one", "?wait=true"))
       const { json: prompt } = yield* first
       yield* reply(key, prompt, "progress", { seq: 0, text: "a", activity: "reading" })
       yield* reply(key, prompt, "progress", { seq: 1, text: "b" })
@@ -217,12 +218,12 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("learn of a cancelled run at once, and lose the prompt that is finished", () =>
+  it.live("learn of a cancelled run at once, and lose the prompt that is finished", () =>
     Effect.gen(function* () {
       const { admin, first, key, leader, trigger } = yield* led
       const { json: run } = yield* trigger("one")
       const { json: prompt } = yield* first
-      const working = yield* Effect.fork(leader.work(run.run_id))
+      const working = yield* Effect.forkChild(leader.work(run.run_id))
       yield* admin("POST", `/api/runs/${run.run_id}/cancel`)
       expect((yield* Fiber.join(working)).json).toEqual({ cancelled: true })
       expect((yield* leader.work(run.run_id)).json).toEqual({ cancelled: true })
@@ -231,25 +232,25 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("get nothing when their time is up, and the prompt of a leader that leaves", () =>
+  it.live("get nothing when their time is up, and the prompt of a leader that leaves", () =>
     Effect.gen(function* () {
       const { first, key, leader, trigger } = yield* led
       yield* trigger("one")
       const { json: prompt } = yield* first
       const standby = newLeader(key)
       expect((yield* standby.next(0)).status).toBe(204)
-      const waiting = yield* Effect.fork(standby.next())
+      const waiting = yield* Effect.forkChild(standby.next())
       expect((yield* leader.leave).status).toBe(204)
       expect((yield* Fiber.join(waiting)).json).toMatchObject({ run_id: prompt.run_id, redelivered: true })
     })
   )
 
-  it.scopedLive("stay away when they have left, also if a request of theirs still waits", () =>
+  it.live("stay away when they have left, also if a request of theirs still waits", () =>
     Effect.gen(function* () {
       const server = yield* led
       const { key, leader } = server
       const standby = newLeader(key)
-      const waiting = yield* Effect.fork(standby.next())
+      const waiting = yield* Effect.forkChild(standby.next())
       yield* leader.leave
       const sent = server.admin("POST", "/api/teams/ops/messages", { body: { message: "one" } })
       yield* repeatUntil(sent, ({ status }) => status === 202)
@@ -257,7 +258,7 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("need a key of the team, which opens nothing else", () =>
+  it.live("need a key of the team, which opens nothing else", () =>
     Effect.gen(function* () {
       const server = yield* led
       const { admin, first, http, key, trigger } = server
@@ -284,7 +285,7 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("are refused as soon as their key is revoked, also while they wait", () =>
+  it.live("are refused as soon as their key is revoked, also while they wait", () =>
     Effect.gen(function* () {
       const server = yield* led
       const { admin, first, key } = server
@@ -295,7 +296,7 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("have their use shown with the key", () =>
+  it.live("have their use shown with the key", () =>
     Effect.gen(function* () {
       const { admin } = yield* led
       const [key] = (yield* admin("GET", "/api/teams/ops/leader-keys")).json.data
@@ -303,7 +304,7 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("are told what is wrong with a request, and more fields are ignored", () =>
+  it.live("are told what is wrong with a request, and more fields are ignored", () =>
     Effect.gen(function* () {
       const { key, leader } = yield* led
       const faults = (path: string, body: object) =>
@@ -325,10 +326,10 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("may answer with 1 MiB", () =>
+  it.live("may answer with 1 MiB", () =>
     Effect.gen(function* () {
       const { first, key, trigger } = yield* led
-      const waiting = yield* Effect.fork(trigger("one", "?wait=true"))
+      const waiting = yield* Effect.forkChild(trigger("one", "?wait=true"))
       const { json: prompt } = yield* first
       const over = yield* reply(key, prompt, "response", { response: "x".repeat(16 * 1024 * 1024) })
       expect(refusal(over)).toEqual([413, "body_too_large"])
@@ -339,10 +340,10 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("end their run as an error with a longer answer, of which the first 64 KiB are kept", () =>
+  it.live("end their run as an error with a longer answer, of which the first 64 KiB are kept", () =>
     Effect.gen(function* () {
       const { admin, first, key, trigger } = yield* led
-      const waiting = yield* Effect.fork(trigger("one", "?wait=true"))
+      const waiting = yield* Effect.forkChild(trigger("one", "?wait=true"))
       const { json: prompt } = yield* first
       const response = "x".repeat(1024 * 1024 + 1)
       const links = [{ title: "Report", url: "https://example.com/report" }]
@@ -365,7 +366,7 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("are at most 100 that wait with one key", () =>
+  it.live("are at most 100 that wait with one key", () =>
     Effect.gen(function* () {
       const server = yield* led
       const key = yield* newKey(server, "ops")
@@ -377,13 +378,13 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("do not hold up a stopping server, and get prompts while it waits for callers", () =>
+  it.live("do not hold up a stopping server, and get prompts while it waits for callers", () =>
     Effect.gen(function* () {
       const { key, leader, first, shutdown, trigger } = yield* led
-      const waiting = yield* Effect.fork(trigger("one", "?wait=true"))
+      const waiting = yield* Effect.forkChild(trigger("one", "?wait=true"))
       const { json: prompt } = yield* first
       yield* shutdown.begin
-      const next = yield* Effect.fork(leader.next())
+      const next = yield* Effect.forkChild(leader.next())
       yield* reply(key, prompt, "response", { response: "in time" })
       expect((yield* Fiber.join(waiting)).json.response).toBe("in time")
       yield* shutdown.stopWaiting
@@ -393,7 +394,7 @@ describe("leaders over HTTP", () => {
     })
   )
 
-  it.scopedLive("whose connection breaks are replaced within seconds", () =>
+  it.live("whose connection breaks are replaced within seconds", () =>
     Effect.gen(function* () {
       const server = yield* start()
       yield* server.team("ops", "no leader")
@@ -405,7 +406,7 @@ describe("leaders over HTTP", () => {
       )
       yield* untilRunning(server, "ops")
       yield* server.admin("POST", "/api/teams/ops/messages", { body: { message: "one" } })
-      const text = yield* Effect.async<string>((resume) => {
+      const text = yield* Effect.callback<string>((resume) => {
         socket.once("data", (data) => resume(Effect.succeed(data.toString())))
       })
       expect(text).toContain('"prompt":"one"')

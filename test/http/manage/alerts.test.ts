@@ -20,7 +20,7 @@ const failingWebhook = Effect.gen(function* () {
 })
 
 describe("alerts", () => {
-  it.scopedLive("are sent as signed events and as messages for people, once, to the destinations of the rule", () =>
+  it.live("are sent as signed events and as messages for people, once, to the destinations of the rule", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const { received: inSlack, url: slack } = yield* receiver(200)
@@ -94,7 +94,7 @@ describe("alerts", () => {
     })
   )
 
-  it.scopedLive("can be tried: a test is sent as an alert destination would get one, also by a template", () =>
+  it.live("can be tried: a test is sent as an alert destination would get one, also by a template", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const { addDestination, admin } = yield* failingWebhook
@@ -113,7 +113,7 @@ describe("alerts", () => {
     })
   )
 
-  it.scopedLive("have no two equal rules, also of requests at the same time and after an edit", () =>
+  it.live("have no two equal rules, also of requests at the same time and after an edit", () =>
     Effect.gen(function* () {
       const { addRule, admin, hook } = yield* failingWebhook
       const rule = { condition: "cost", webhook_id: hook.id }
@@ -140,7 +140,7 @@ describe("alerts", () => {
     })
   )
 
-  it.scopedLive("have rules, whose faults are all reported", () =>
+  it.live("have rules, whose faults are all reported", () =>
     Effect.gen(function* () {
       const { addRule, admin, hook } = yield* failingWebhook
       const faultsOf = (body: object) =>
@@ -179,7 +179,7 @@ describe("alerts", () => {
     })
   )
 
-  it.scopedLive("go to alert destinations only, which get nothing about runs", () =>
+  it.live("go to alert destinations only, which get nothing about runs", () =>
     Effect.gen(function* () {
       const { addDestination, admin, hook } = yield* failingWebhook
       const url = "http://127.0.0.1:1/"

@@ -19,7 +19,7 @@ const guarded = Effect.gen(function* () {
 })
 
 describe("a run that waits for approval", () => {
-  it.scopedLive("is listed as one that asks, and is sent or cancelled by the first decision, which is recorded", () =>
+  it.live("is listed as one that asks, and is sent or cancelled by the first decision, which is recorded", () =>
     Effect.gen(function* () {
       const { admin, asking, decide, hook, http, shown, trigger } = yield* guarded
       expect(refusal(yield* http("POST", `${hook.path}?wait=true`, { body: hello }))).toEqual([400, "invalid_wait"])
@@ -58,7 +58,7 @@ describe("a run that waits for approval", () => {
     })
   )
 
-  it.scopedLive("needs no approval if a person starts or replays it", () =>
+  it.live("needs no approval if a person starts or replays it", () =>
     Effect.gen(function* () {
       const { admin, decide, hook, shown, trigger } = yield* guarded
       const started = yield* admin("POST", `/api/webhooks/${hook.id}/runs?wait=true`, { body: hello })
@@ -71,7 +71,7 @@ describe("a run that waits for approval", () => {
     })
   )
 
-  it.scopedLive("is told to the destinations that want it, once, with its prompt", () =>
+  it.live("is told to the destinations that want it, once, with its prompt", () =>
     Effect.gen(function* () {
       const { port, received } = yield* receiver(200)
       const { admin, decide, hook, trigger } = yield* guarded

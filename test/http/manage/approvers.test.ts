@@ -50,7 +50,7 @@ const guarded = (more: object = {}, options: Parameters<typeof start>[0] = {}) =
 const decision = { decision: "approve" }
 
 describe("a webhook with approval", () => {
-  it.scopedLive("holds a caller's tool calls and replies to the agent's questions, each for its own approval", () =>
+  it.live("holds a caller's tool calls and replies to the agent's questions, each for its own approval", () =>
     Effect.gen(function* () {
       const { approve, ended, keyOf, seen, shown } = yield* guarded()
       const caller = yield* keyOf("assistant", "caller")
@@ -73,7 +73,7 @@ describe("a webhook with approval", () => {
     })
   )
 
-  it.scopedLive("lets only those whom it names approve, and holds what other operators start, replay and reply", () =>
+  it.live("lets only those whom it names approve, and holds what other operators start, replay and reply", () =>
     Effect.gen(function* () {
       const { admin, ended, hook, keyOf, seen, shown, trigger } = yield* guarded({ approvers: ["key:release"] })
       const [other, release] = [yield* keyOf("ops", "admin"), yield* keyOf("release", "operator")]
@@ -126,37 +126,35 @@ describe("a webhook with approval", () => {
     })
   )
 
-  it.scopedLive(
-    "holds each replay of a run that was accepted without approval, unless one who may approve asks for it",
-    () =>
-      Effect.gen(function* () {
-        const { admin, ended, hook, keyOf, seen, shown, trigger } = yield* guarded({ approval: "none" })
-        const [other, release] = [yield* keyOf("ops", "admin"), yield* keyOf("release", "operator")]
-        const first = yield* trigger("old")
-        yield* ended(first)
-        const body = { approval: "required", approvers: ["key:release"] }
-        expect((yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body })).status).toBe(200)
-        const one = (prompt: string) =>
-          Effect.map(other.as("POST", `/api/runs/${first}/replay`, { prompt }), ({ json }) => json)
-        const many = (body: object) =>
-          Effect.map(other.as("POST", "/api/runs/replay", body), ({ json }) => json.replayed[0])
-        const since = { webhook_id: hook.id, status: ["success"] }
-        for (const { run_id } of [
-          // Only runs without a replay match.
-          yield* many(since),
-          yield* one("same"),
-          yield* one("template"),
-          yield* many({ run_ids: [first] })
-        ]) {
-          expect(yield* shown(run_id)).toMatchObject({ waits_for: { code: "approval" }, asked_by: other.id })
-        }
-        expect(seen).toEqual(["old"])
-        yield* ended((yield* release.as("POST", `/api/runs/${first}/replay`, { prompt: "same" })).json.run_id)
-        expect(seen).toEqual(["old", "old"])
-      })
+  it.live("holds each replay of a run that was accepted without approval, unless one who may approve asks for it", () =>
+    Effect.gen(function* () {
+      const { admin, ended, hook, keyOf, seen, shown, trigger } = yield* guarded({ approval: "none" })
+      const [other, release] = [yield* keyOf("ops", "admin"), yield* keyOf("release", "operator")]
+      const first = yield* trigger("old")
+      yield* ended(first)
+      const body = { approval: "required", approvers: ["key:release"] }
+      expect((yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body })).status).toBe(200)
+      const one = (prompt: string) =>
+        Effect.map(other.as("POST", `/api/runs/${first}/replay`, { prompt }), ({ json }) => json)
+      const many = (body: object) =>
+        Effect.map(other.as("POST", "/api/runs/replay", body), ({ json }) => json.replayed[0])
+      const since = { webhook_id: hook.id, status: ["success"] }
+      for (const { run_id } of [
+        // Only runs without a replay match.
+        yield* many(since),
+        yield* one("same"),
+        yield* one("template"),
+        yield* many({ run_ids: [first] })
+      ]) {
+        expect(yield* shown(run_id)).toMatchObject({ waits_for: { code: "approval" }, asked_by: other.id })
+      }
+      expect(seen).toEqual(["old"])
+      yield* ended((yield* release.as("POST", `/api/runs/${first}/replay`, { prompt: "same" })).json.run_id)
+      expect(seen).toEqual(["old", "old"])
+    })
   )
 
-  it.scopedLive("holds the runs of a chain, which those who asked for its first run cannot approve", () =>
+  it.live("holds the runs of a chain, which those who asked for its first run cannot approve", () =>
     Effect.gen(function* () {
       const { admin, history, hook, http, keyOf, shown, webhook } = yield* guarded()
       const first = yield* webhook("ops", "{{text}}", { mcp_tool: "first" })
@@ -177,7 +175,7 @@ describe("a webhook with approval", () => {
   )
 
   for (const coalesce of [undefined, { key: "payload.branch", within: 1 }]) {
-    it.scopedLive(
+    it.live(
       `returns the run that was denied to a redelivery, and asks for no other one${coalesce ? ", of a window" : ""}`,
       () =>
         Effect.gen(function* () {

@@ -14,7 +14,7 @@ const signIn = (http: ReturnType<typeof call>, origin: string) =>
   )
 
 describe("audit events", () => {
-  it.scopedLive("show who read a whole run, once for as long as somebody follows it, and who exported runs", () =>
+  it.live("show who read a whole run, once for as long as somebody follows it, and who exported runs", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start()
       const { id, path } = yield* webhook(yield* team("ops"))
@@ -53,7 +53,7 @@ describe("audit events", () => {
     })
   )
 
-  it.scopedLive("show who changed what, from where, before and after, and no secret", () =>
+  it.live("show who changed what, from where, before and after, and no secret", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start()
       yield* team("ops", "no leader")
@@ -115,7 +115,7 @@ describe("audit events", () => {
     })
   )
 
-  it.scopedLive("show what was cancelled by hand, and not what a caller cancelled", () =>
+  it.live("show what was cancelled by hand, and not what a caller cancelled", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start({ settings: { maxConcurrent: 1 } })
       yield* team("slow", silent)
@@ -136,7 +136,7 @@ describe("audit events", () => {
     })
   )
 
-  it.scopedLive("show runs and messages that were started by hand, and nothing that was refused", () =>
+  it.live("show runs and messages that were started by hand, and nothing that was refused", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       const { id } = yield* webhook(yield* team("ops"))
@@ -156,7 +156,7 @@ describe("audit events", () => {
     })
   )
 
-  it.scopedLive("show wrong keys, of programs and in the UI, a few events for any number of them", () =>
+  it.live("show wrong keys, of programs and in the UI, a few events for any number of them", () =>
     Effect.gen(function* () {
       const { admin, http, origin } = yield* start({ trustedProxies: ["127.0.0.1"] })
       const guess = (address: string) =>
@@ -182,7 +182,7 @@ describe("audit events", () => {
 })
 
 describe("the export of audit events", () => {
-  it.scopedLive("has all that a filter finds, oldest first, and is an event itself", () =>
+  it.live("has all that a filter finds, oldest first, and is an event itself", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       yield* team("ops")
@@ -230,7 +230,7 @@ describe("the export of audit events", () => {
     })
   )
 
-  it.scopedLive("is refused while the database is unreachable", () =>
+  it.live("is refused while the database is unreachable", () =>
     Effect.gen(function* () {
       const { admin, faults } = yield* start()
       faults.add("database")
@@ -240,12 +240,9 @@ describe("the export of audit events", () => {
 })
 
 describe("the request log", () => {
-  it.scopedLive("has the client's address, who it was, and what the request was about", () => {
+  it.live("has the client's address, who it was, and what the request was about", () => {
     const lines: Array<string> = []
-    const logger = Logger.replace(
-      Logger.defaultLogger,
-      Logger.make((entry) => lines.push(Logger.logfmtLogger.log(entry)))
-    )
+    const logger = Logger.layer([Logger.make((entry) => lines.push(Logger.formatLogFmt.log(entry)))])
     return Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start({ trustedProxies: ["127.0.0.1"] })
       const forwarded = { "x-forwarded-for": "203.0.113.7" }

@@ -33,7 +33,7 @@ const withCallbacks = (answer: Answer = 200, leader?: Leader, settings: object =
   })
 
 describe("callbacks of one run", () => {
-  it.scopedLive("get a signed event at the URL that the caller named, and the run shows it", () =>
+  it.live("get a signed event at the URL that the caller named, and the run shows it", () =>
     Effect.gen(function* () {
       const { admin, allowed, deliveries, hook, http, received, secret, trigger } = yield* withCallbacks()
       yield* http("POST", `${hook.path}?wait=true`, { body: hello })
@@ -51,7 +51,7 @@ describe("callbacks of one run", () => {
     })
   )
 
-  it.scopedLive("stay with a replay and with retries, as the caller waits for the answer", () =>
+  it.live("stay with a replay and with retries, as the caller waits for the answer", () =>
     Effect.gen(function* () {
       const retries = { max_retries: 1, backoff_seconds: 1 }
       const { admin, allowed, deliveries, received, trigger } = yield* withCallbacks(200, failing, { retries })
@@ -65,7 +65,7 @@ describe("callbacks of one run", () => {
     })
   )
 
-  it.scopedLive("are refused with the reason where the webhook does not allow them", () =>
+  it.live("are refused with the reason where the webhook does not allow them", () =>
     Effect.gen(function* () {
       const { admin, allowed, destinationPath, history, hook, http, trigger } = yield* withCallbacks()
       const { origin } = new URL(allowed)
@@ -126,7 +126,7 @@ describe("callbacks of one run", () => {
     })
   )
 
-  it.scopedLive("are not sent once the destination no longer allows them, and one that is gone stops no other", () =>
+  it.live("are not sent once the destination no longer allows them, and one that is gone stops no other", () =>
     Effect.gen(function* () {
       const { admin, allowed, deliveries, destinationPath, path, trigger } = yield* withCallbacks(410)
       yield* trigger(`${allowed}gone`)
@@ -142,7 +142,7 @@ describe("callbacks of one run", () => {
     })
   )
 
-  it.scopedLive("of one caller that fail stop none of the others, and come again as their own answer asks", () =>
+  it.live("of one caller that fail stop none of the others, and come again as their own answer asks", () =>
     Effect.gen(function* () {
       const busy: Answer = { status: 503, headers: { "retry-after": "7200" } }
       const answer: Answer = (response, { path }) => {
@@ -163,7 +163,7 @@ describe("callbacks of one run", () => {
     })
   )
 
-  it.scopedLive("of one caller that never answers delay none of another", () =>
+  it.live("of one caller that never answers delay none of another", () =>
     Effect.gen(function* () {
       const answer: Answer = (response, { path }) => {
         if (!path.startsWith("/hooks/slow/")) response.writeHead(200).end()
@@ -185,7 +185,7 @@ describe("callbacks of one run", () => {
     })
   )
 
-  it.scopedLive("make a repeat with another URL another request", () =>
+  it.live("make a repeat with another URL another request", () =>
     Effect.gen(function* () {
       const { allowed, hook, http } = yield* withCallbacks()
       const send = (query: string) =>
@@ -199,7 +199,7 @@ describe("callbacks of one run", () => {
     })
   )
 
-  it.scopedLive("need their URL in one form, and no alert has one", () =>
+  it.live("need their URL in one form, and no alert has one", () =>
     Effect.gen(function* () {
       const { admin, allowed, path } = yield* withCallbacks()
       const { origin } = new URL(allowed)

@@ -1,14 +1,14 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { hello, silent, start, startWithWebhook, trigger } from "../Server.ts"
+import { hello, silent, start, startWithWebhook } from "../Server.ts"
 
-trigger("a caller cancels its run with its webhook's token, and whoever waits for it gets 409", () =>
+it.live("a caller cancels its run with its webhook's token, and whoever waits for it gets 409", () =>
   Effect.gen(function* () {
     const { admin, team, webhook, http, firstRuns } = yield* start()
     const hook = yield* webhook(yield* team("slow", silent))
-    const waiting = yield* Effect.fork(http("POST", `${hook.path}?wait=true`, { body: hello }))
+    const waiting = yield* Effect.forkChild(http("POST", `${hook.path}?wait=true`, { body: hello }))
     const [{ run_id }] = yield* firstRuns(hook.id)
-    const following = yield* Effect.fork(http("GET", `${hook.path}/runs/${run_id}?wait=true`))
+    const following = yield* Effect.forkChild(http("GET", `${hook.path}/runs/${run_id}?wait=true`))
 
     const cancelled = yield* http("POST", `${hook.path}/runs/${run_id}/cancel`)
     expect(cancelled.status).toBe(200)
@@ -24,7 +24,7 @@ trigger("a caller cancels its run with its webhook's token, and whoever waits fo
   })
 )
 
-it.scopedLive("a run that ended in another way is not cancelled, nor is one of another webhook", () =>
+it.live("a run that ended in another way is not cancelled, nor is one of another webhook", () =>
   Effect.gen(function* () {
     const { post, http, hook, webhook } = yield* startWithWebhook
     const { json } = yield* post(hello, "?wait=true")
@@ -39,7 +39,7 @@ it.scopedLive("a run that ended in another way is not cancelled, nor is one of a
   })
 )
 
-it.scopedLive("an admin cancels a run, and all that is queued for a webhook or a team", () =>
+it.live("an admin cancels a run, and all that is queued for a webhook or a team", () =>
   Effect.gen(function* () {
     const { team, webhook, http, admin } = yield* start({ settings: { maxConcurrent: 1 } })
     const slow = yield* team("slow", silent)
@@ -64,7 +64,7 @@ it.scopedLive("an admin cancels a run, and all that is queued for a webhook or a
   })
 )
 
-it.scopedLive("a cancelled chat message", () =>
+it.live("a cancelled chat message", () =>
   Effect.gen(function* () {
     const { team, admin } = yield* start()
     yield* team("slow", silent)

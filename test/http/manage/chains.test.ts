@@ -41,8 +41,8 @@ const two = twoOn({})
 
 /** The same test in memory and on the real services. */
 const onBoth = <A, E>(name: string, test: (given: typeof two) => Effect.Effect<A, E, Scope.Scope>): void => {
-  it.scopedLive(`${name} (in memory)`, () => test(two))
-  it.scopedLive(`${name} (on PostgreSQL and RabbitMQ)`, () => test(twoOn({ repo: repoOnPostgres, bus: busOnRabbitMq })))
+  it.live(`${name} (in memory)`, () => test(two))
+  it.live(`${name} (on PostgreSQL and RabbitMQ)`, () => test(twoOn({ repo: repoOnPostgres, bus: busOnRabbitMq })))
 }
 
 describe("a destination that is another webhook", () => {
@@ -78,7 +78,7 @@ describe("a destination that is another webhook", () => {
       })
   )
 
-  it.scopedLive("ends a chain of webhooks that start each other after five runs, and says so", () =>
+  it.live("ends a chain of webhooks that start each other after five runs, and says so", () =>
     Effect.gen(function* () {
       const { ended, first, link, run, second, settled, trigger } = yield* two
       const body = { body: "template", template: '{"text": "{{ run.status }}"}' }
@@ -132,7 +132,7 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  it.scopedLive("is edited and tested only by a key that may use the target, except to switch it off", () =>
+  it.live("is edited and tested only by a key that may use the target, except to switch it off", () =>
     Effect.gen(function* () {
       const { admin, first, history, http, link, second } = yield* two
       const { key } = (yield* admin("POST", "/api/keys", { body: { name: "ops", role: "editor", teams: ["ops"] } }))
@@ -158,7 +158,7 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  it.scopedLive("is sent again only by a key that may use the target, one delivery or all that failed", () =>
+  it.live("is sent again only by a key that may use the target, one delivery or all that failed", () =>
     Effect.gen(function* () {
       const { admin, ended, first, history, http, link, second, settled, trigger, webhook } = yield* two
       const { key } = (yield* admin("POST", "/api/keys", { body: { name: "ops", role: "editor", teams: ["ops"] } }))
@@ -192,7 +192,7 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  it.scopedLive("fills in each text of its template by itself, so an answer cannot change other fields", () =>
+  it.live("fills in each text of its template by itself, so an answer cannot change other fields", () =>
     Effect.gen(function* () {
       const { admin, ended, link, run, team, webhook } = yield* two
       yield* team("third", ({ reply }) => reply({ _tag: "Answered", response: 'ok", "branch": "main' }))
@@ -280,7 +280,7 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  it.scopedLive("makes 11 runs of two webhooks that start each other and two that end the chain", () =>
+  it.live("makes 11 runs of two webhooks that start each other and two that end the chain", () =>
     Effect.gen(function* () {
       const { admin, history, link, settled, webhook } = yield* two
       const body = { body: "template", template: '{"text": "{{ run.status }}"}' }
@@ -305,7 +305,7 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  it.scopedLive("is switched off when its target was deleted, and waits while the target is disabled", () =>
+  it.live("is switched off when its target was deleted, and waits while the target is disabled", () =>
     Effect.gen(function* () {
       const { admin, deliveries, first, link, second, trigger } = yield* two
       const { id } = (yield* link(first.id, second.id)).json.destination
@@ -332,7 +332,7 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  it.scopedLive("shows the variables of another team's webhook to nobody of this team", () =>
+  it.live("shows the variables of another team's webhook to nobody of this team", () =>
     Effect.gen(function* () {
       const { admin, first, link, settled, trigger, webhook } = yield* two
       const errorOf = (target: { readonly id: string }) =>
@@ -348,7 +348,7 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  it.scopedLive("is not combined with triggers outside of the chain", () =>
+  it.live("is not combined with triggers outside of the chain", () =>
     Effect.gen(function* () {
       const { first, history, http, link, run, settled, trigger, webhook } = yield* two
       const target = yield* webhook("ops", "{{text}}", { coalesce: { key: "text", within: 60 } })

@@ -15,7 +15,7 @@ const rateLimited = {
 
 /** A webhook with a destination of a service, whose team's leader answers with Markdown. */
 const addDestination = (
-  server: Effect.Effect.Success<ReturnType<typeof start>>,
+  server: Effect.Success<ReturnType<typeof start>>,
   draft: object,
   { response = answer, team = "ops" }: { readonly response?: string | undefined; readonly team?: string } = {}
 ) =>
@@ -52,7 +52,7 @@ const withDestination = (draft: object, options: Options & { readonly response?:
   Effect.flatMap(start(options), (server) => addDestination(server, draft, options))
 
 describe("destinations by name", () => {
-  it.scopedLive("send the answer to Slack in its form, and show only the host of the secret URL", () =>
+  it.live("send the answer to Slack in its form, and show only the host of the secret URL", () =>
     Effect.gen(function* () {
       const { port, received } = yield* receiver({ status: 200, body: "ok" })
       const url = `http://127.0.0.1:${port}/services/T0/B0/s3cret`
@@ -92,7 +92,7 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive.each([
+  it.live.each([
     ["takes too long to read", "*__a ".repeat(8_000), "*__a *__a "],
     ["is nested too deep", ">".repeat(30_000), "&gt;&gt;"]
   ])("show an answer as code that %s", ([, response, shown]) =>
@@ -110,7 +110,7 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive("are tried again when the service is busy, broken or elsewhere, or cuts the connection", () =>
+  it.live("are tried again when the service is busy, broken or elsewhere, or cuts the connection", () =>
     Effect.gen(function* () {
       const answers: ReadonlyArray<readonly [Answer, object]> = [
         [
@@ -138,7 +138,7 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive("post into a Slack thread by token, and fail as Slack says", () =>
+  it.live("post into a Slack thread by token, and fail as Slack says", () =>
     Effect.gen(function* () {
       const { port, received } = yield* receiver(
         { status: 200, body: '{"ok":true,"ts":"1"}' },
@@ -173,7 +173,7 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive("answer a slash command at the URL of its run, which must be Slack's", () =>
+  it.live("answer a slash command at the URL of its run, which must be Slack's", () =>
     Effect.gen(function* () {
       const { port, received } = yield* receiver(200, 503)
       const target = "{{ values.text }}"
@@ -204,7 +204,7 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive("keep one comment on GitHub up to date, which nobody can put there in advance", () =>
+  it.live("keep one comment on GitHub up to date, which nobody can put there in advance", () =>
     Effect.gen(function* () {
       const { all, answerTo } = comments()
       const { port, received } = yield* receiver(answerTo)
@@ -239,7 +239,7 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive("keep one note on GitLab up to date, of an issue or a merge request", () =>
+  it.live("keep one note on GitLab up to date, of an issue or a merge request", () =>
     Effect.gen(function* () {
       const { all, answerTo } = comments()
       const { port, received } = yield* receiver(answerTo)
@@ -261,7 +261,7 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive("keep a comment for each name that stands after the number", () =>
+  it.live("keep a comment for each name that stands after the number", () =>
     Effect.gen(function* () {
       const { all, answerTo } = comments()
       const { port, received } = yield* receiver(answerTo)
@@ -281,7 +281,7 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive("fail for a run whose issue is not there, or has no form of one, at once and for this run alone", () =>
+  it.live("fail for a run whose issue is not there, or has no form of one, at once and for this run alone", () =>
     Effect.gen(function* () {
       const { port } = yield* receiver(410, 404, { status: 200, body: "[]" })
       const draft = { kind: "github", url: `http://127.0.0.1:${port}`, token: "x", target: "acme/shop#7" }
@@ -301,7 +301,7 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive("count as failing when the token sees nothing of the repository, unless callers choose it", () =>
+  it.live("count as failing when the token sees nothing of the repository, unless callers choose it", () =>
     Effect.gen(function* () {
       for (const target of ["acme/shop#7", "acme/{{ values.text }}#7"]) {
         const { port, received } = yield* receiver(404)
@@ -318,7 +318,7 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive("are not failing when they refuse a place that a caller chose, but when they refuse the token", () =>
+  it.live("are not failing when they refuse a place that a caller chose, but when they refuse the token", () =>
     Effect.gen(function* () {
       const ofSlack = (error: string): Answer => ({ status: 200, body: JSON.stringify({ ok: false, error }) })
       const cases: ReadonlyArray<readonly [kind: string, target: string, answer: Answer, counts: boolean]> = [
@@ -349,7 +349,7 @@ describe("destinations by name", () => {
     })
   )
 
-  it.scopedLive("attach an answer that is too long for Discord, and send Teams a card", () =>
+  it.live("attach an answer that is too long for Discord, and send Teams a card", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(204)
       const template = "{% for i in (1..500) %}{{ run.response }}\n\n{% endfor %}"

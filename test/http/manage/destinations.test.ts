@@ -33,7 +33,7 @@ const withDestination = (url: string, fields: object = {}, leader?: typeof faili
   })
 
 describe("destinations", () => {
-  it.scopedLive("get a signed event for each end of a run, which the receiver can verify", () =>
+  it.live("get a signed event for each end of a run, which the receiver can verify", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const { deliveriesThat, destination, hook, secret, trigger } = yield* withDestination(url)
@@ -58,7 +58,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("that answer 410 are switched off, say so, and get nothing more until they are switched on", () =>
+  it.live("that answer 410 are switched off, say so, and get nothing more until they are switched on", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(410, 200)
       const { admin, deliveries, deliveriesThat, destinationPath, path, trigger } = yield* withDestination(url)
@@ -84,7 +84,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("that wait for their next attempt are tried at once when they are resent, at the mended address", () =>
+  it.live("that wait for their next attempt are tried at once when they are resent, at the mended address", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const { admin, deliveriesThat, destinationPath, path, trigger } = yield* withDestination("http://127.0.0.1:1/")
@@ -98,7 +98,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("get a new URL only with their headers entered again, so that no edit sends them elsewhere", () =>
+  it.live("get a new URL only with their headers entered again, so that no edit sends them elsewhere", () =>
     Effect.gen(function* () {
       const [old, other] = [yield* receiver(200), yield* receiver(200)]
       const headers = { Authorization: "Bearer s3cret" }
@@ -129,7 +129,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("choose events, headers and a body: thin, full, or a template", () =>
+  it.live("choose events, headers and a body: thin, full, or a template", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const { admin, deliveriesThat, destinationPath, path, trigger } = yield* withDestination(
@@ -162,7 +162,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("get what their template makes within its limits", () =>
+  it.live("get what their template makes within its limits", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const template = "{% for a in values.list %}{% for b in values.list %}{{ values.text }}{% endfor %}{% endfor %}"
@@ -188,7 +188,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("keep their events while they are paused, and get them once they are resumed", () =>
+  it.live("keep their events while they are paused, and get them once they are resumed", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const { admin, deliveries, deliveriesThat, destinationPath, trigger } = yield* withDestination(url)
@@ -207,7 +207,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("keep no secret that the receiver's answer repeats", () =>
+  it.live("keep no secret that the receiver's answer repeats", () =>
     Effect.gen(function* () {
       const echo: Answer = (response, { headers, path }) =>
         response.writeHead(404).end(`Cannot POST ${path}\n${JSON.stringify(headers)}`)
@@ -234,7 +234,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("sign with two secrets while one replaces the other", () =>
+  it.live("sign with two secrets while one replaces the other", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const { admin, destinationPath, secret } = yield* withDestination(url)
@@ -262,7 +262,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("are tested with the body that they will get, of the webhook's last run", () =>
+  it.live("are tested with the body that they will get, of the webhook's last run", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const { admin, deliveriesThat, destinationPath, hook, secret, trigger } = yield* withDestination(url)
@@ -288,7 +288,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("are refused if their name only has addresses where they must not be", () =>
+  it.live("are refused if their name only has addresses where they must not be", () =>
     Effect.gen(function* () {
       const addresses: Readonly<Record<string, ReadonlyArray<string>>> = {
         "inside.example.com": ["10.0.0.7", "fd00::7"],
@@ -311,7 +311,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("are refused with every fault, and where they must not be", () =>
+  it.live("are refused with every fault, and where they must not be", () =>
     Effect.gen(function* () {
       const { admin, destinationPath, hook, path } = yield* withDestination("http://127.0.0.1:1/")
       const faults = (body: object) =>
@@ -353,7 +353,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("can be sent all that failed since a time, and are in the audit log", () =>
+  it.live("can be sent all that failed since a time, and are in the audit log", () =>
     Effect.gen(function* () {
       const { url } = yield* receiver(410, 410, 200)
       const { admin, deliveriesThat, destination, destinationPath, trigger } = yield* withDestination(url)
@@ -374,7 +374,7 @@ describe("destinations", () => {
     })
   )
 
-  it.scopedLive("that are slow or dead delay no other, and get few requests at a time", () =>
+  it.live("that are slow or dead delay no other, and get few requests at a time", () =>
     Effect.gen(function* () {
       let [open, most] = [0, 0]
       const slow = (response: ServerResponse) => {

@@ -37,14 +37,14 @@ const withMail = (mailOptions: MailServerOptions = {}, target = "ops@example.com
       attempted,
       received: mail.received,
       created: created.json.destination,
-      triggered: Effect.zipRight(server.http("POST", `${hook.path}?wait=true`, { body: hello }), attempted()),
+      triggered: Effect.andThen(server.http("POST", `${hook.path}?wait=true`, { body: hello }), attempted()),
       destination: Effect.map(server.admin("GET", `${path}/destinations/${id}`), ({ json }) => json),
       destinationPath: `${path}/destinations/${id}`
     }
   })
 
 describe.concurrent("e-mail", () => {
-  it.scopedLive("sends the answer as text and as HTML that runs and loads nothing", () =>
+  it.live("sends the answer as text and as HTML that runs and loads nothing", () =>
     Effect.gen(function* () {
       const target = "ops@example.com, On.Call+1@example.org"
       const { created, received, triggered } = yield* withMail({ login }, target)
@@ -71,7 +71,7 @@ describe.concurrent("e-mail", () => {
     })
   )
 
-  it.scopedLive("is sent by TLS from the start, and without TLS only where the operator says so", () =>
+  it.live("is sent by TLS from the start, and without TLS only where the operator says so", () =>
     Effect.gen(function* () {
       for (const tls of ["implicit", "off"] as const) {
         const { received, triggered } = yield* withMail({ tls })
@@ -81,7 +81,7 @@ describe.concurrent("e-mail", () => {
     })
   )
 
-  it.scopedLive("is tried again under the same ID after 4xx, and fails at once after 5xx", () =>
+  it.live("is tried again under the same ID after 4xx, and fails at once after 5xx", () =>
     Effect.gen(function* () {
       const busy = yield* withMail({ replies: [451, undefined] })
       const pending = yield* busy.triggered
@@ -102,7 +102,7 @@ describe.concurrent("e-mail", () => {
     })
   )
 
-  it.scopedLive("shows which recipient was refused, and goes on for the others", () =>
+  it.live("shows which recipient was refused, and goes on for the others", () =>
     Effect.gen(function* () {
       const target = "ops@example.com,gone@example.com"
       const { destination, received, triggered } = yield* withMail(
@@ -119,7 +119,7 @@ describe.concurrent("e-mail", () => {
     })
   )
 
-  it.scopedLive("is tried again when there is no server, or it has another certificate or refuses the login", () =>
+  it.live("is tried again when there is no server, or it has another certificate or refuses the login", () =>
     Effect.gen(function* () {
       const refused = yield* mailServer({ login })
       const plain = yield* mailServer({ tls: "off" })
@@ -153,7 +153,7 @@ describe.concurrent("e-mail", () => {
     })
   )
 
-  it.scopedLive("tells alert destinations, too", () =>
+  it.live("tells alert destinations, too", () =>
     Effect.gen(function* () {
       const { admin, received } = yield* withMail()
       const added = yield* admin("POST", "/api/alerts/destinations", {
@@ -166,7 +166,7 @@ describe.concurrent("e-mail", () => {
     })
   )
 
-  it.scopedLive("takes plain addresses only, ten at most, and needs a mail server", () =>
+  it.live("takes plain addresses only, ten at most, and needs a mail server", () =>
     Effect.gen(function* () {
       const { admin, destinationPath } = yield* withMail()
       const path = destinationPath.replace(/\/[^/]*$/, "")

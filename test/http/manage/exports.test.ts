@@ -1,14 +1,14 @@
 import { get, type IncomingMessage } from "node:http"
-import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer } from "effect"
+import { HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AuditEventId } from "../../../src/domain/Id.ts"
 import { jsonLines, RunExport } from "../../../src/http/manage/export/RunExport.ts"
 import { type AuditExportQuery, AuditStore } from "../../../src/repo/access/AuditStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { call, refusal } from "../Client.ts"
-import { adminKey, type Leader, listening, listeningPort, services, start } from "../Server.ts"
+import { adminKey, changed, type Leader, listening, listeningPort, services, start } from "../Server.ts"
 
 /** Answers every prompt with a text that has 1 MiB, and 2 MiB in a file. */
 const verbose: Leader = ({ reply }) => reply({ _tag: "Answered", response: '"'.repeat(1024 ** 2) })
@@ -16,7 +16,7 @@ const verbose: Leader = ({ reply }) => reply({ _tag: "Answered", response: '"'.r
 /** The beginning of a response, of which nobody reads more, until the scope closes. */
 const unread = (url: string, headers: Record<string, string> = { authorization: `Bearer ${adminKey}` }) =>
   Effect.acquireRelease(
-    Effect.async<IncomingMessage>((resume) => {
+    Effect.callback<IncomingMessage>((resume) => {
       get(url, { headers }, (response) => resume(Effect.succeed(response)))
     }),
     (response) => Effect.sync(() => response.destroy())
@@ -31,7 +31,7 @@ const read = (response: IncomingMessage) =>
   })
 
 describe("exporting runs", () => {
-  it.scopedLive("gives all that a filter finds, whole, as CSV without formulas and as JSON Lines", () =>
+  it.live("gives all that a filter finds, whole, as CSV without formulas and as JSON Lines", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       yield* team("ops")
@@ -129,7 +129,7 @@ describe("exporting runs", () => {
     })
   )
 
-  it.scopedLive("closes the connection when it cannot be completed, so that nobody takes the part for the whole", () =>
+  it.live("closes the connection when it cannot be completed, so that nobody takes the part for the whole", () =>
     Effect.gen(function* () {
       const { admin, faults, http, origin, team, webhook } = yield* start()
       yield* team("ops")
@@ -153,7 +153,7 @@ describe("exporting runs", () => {
     })
   )
 
-  it.scopedLive("reads no more runs than their client takes", () =>
+  it.live("reads no more runs than their client takes", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start()
       yield* team("ops", verbose)
@@ -169,7 +169,7 @@ describe("exporting runs", () => {
     })
   )
 
-  it.scopedLive("gives answers of any characters", () =>
+  it.live("gives answers of any characters", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       // A control character makes six of JSON.
@@ -184,7 +184,7 @@ describe("exporting runs", () => {
     })
   )
 
-  it.scopedLive("are refused beyond four at a time, and written again when one has ended", () =>
+  it.live("are refused beyond four at a time, and written again when one has ended", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start()
       yield* team("ops", verbose)
@@ -201,7 +201,7 @@ describe("exporting runs", () => {
     })
   )
 
-  it.scopedLive("disconnects a client that takes nothing for long", () =>
+  it.live("disconnects a client that takes nothing for long", () =>
     Effect.gen(function* () {
       const { repo, http, team, webhook } = yield* start()
       yield* team("ops", verbose)
@@ -209,9 +209,9 @@ describe("exporting runs", () => {
       for (let n = 0; n < 20; n++) yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } })
       const handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         Effect.flatMap(RunExport, ({ respond }) => respond(request, {}, jsonLines, Effect.void))
-      ).pipe(Effect.catchTag("TooManyExports", () => HttpServerResponse.empty({ status: 429 })))
+      ).pipe(Effect.catchTag("TooManyExports", () => Effect.succeed(HttpServerResponse.empty({ status: 429 }))))
       const context = yield* Layer.build(
-        HttpServer.serve(HttpRouter.empty.pipe(HttpRouter.get("/", handler))).pipe(
+        HttpServer.serve(handler).pipe(
           Layer.provide(RunExport.layerWith({ atOnce: 1, patience: "1 seconds" })),
           Layer.provideMerge(listening),
           Layer.provide(services({ repo }))
@@ -226,7 +226,7 @@ describe("exporting runs", () => {
 })
 
 /** A repo with very many audit events. */
-const repoOfManyEvents = Layer.map(layerRepo, (context) => {
+const repoOfManyEvents = changed(layerRepo, (context) => {
   const store = Context.get(context, AuditStore)
   const idOf = (n: number) => AuditEventId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
   const auditExport = ({ after, limit }: AuditExportQuery) =>
@@ -238,7 +238,7 @@ const repoOfManyEvents = Layer.map(layerRepo, (context) => {
 })
 
 describe("exporting audit events", () => {
-  it.scopedLive("counts with the exports of runs", () =>
+  it.live("counts with the exports of runs", () =>
     Effect.gen(function* () {
       const { admin, origin, team } = yield* start({ repo: repoOfManyEvents })
       yield* team("ops", "no leader")
@@ -256,7 +256,7 @@ describe("exporting audit events", () => {
 })
 
 describe("an export", () => {
-  it.scopedLive("is broken off when the key is revoked or the session ends", () =>
+  it.live("is broken off when the key is revoked or the session ends", () =>
     Effect.gen(function* () {
       const { admin, http, origin, team, webhook } = yield* start({ repo: repoOfManyEvents })
       yield* team("ops", verbose)

@@ -4,7 +4,7 @@ import { refusal, sorted } from "../Client.ts"
 import { type Leader, start } from "../Server.ts"
 
 describe("webhooks", () => {
-  it.scopedLive("have a history of a bounded size, whatever was asked and answered", () =>
+  it.live("have a history of a bounded size, whatever was asked and answered", () =>
     Effect.gen(function* () {
       const answer = "\u0001".repeat(1_000_000)
       const { admin, http, team, webhook } = yield* start()
@@ -39,7 +39,7 @@ describe("webhooks", () => {
     })
   )
 
-  it.scopedLive("have a history in pages, newest first", () =>
+  it.live("have a history in pages, newest first", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       yield* team("ops")

@@ -6,7 +6,7 @@ import { start, unusedId } from "../Server.ts"
 const at = "/api/teams/ops/leader-keys"
 
 describe("leader keys", () => {
-  it.scopedLive("are shown once, listed without the secret, and revoked", () =>
+  it.live("are shown once, listed without the secret, and revoked", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops", "no leader")
@@ -28,7 +28,7 @@ describe("leader keys", () => {
     })
   )
 
-  it.scopedLive("are refused for unknown teams and with wrong names, and are of one team", () =>
+  it.live("are refused for unknown teams and with wrong names, and are of one team", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops", "no leader")
@@ -52,7 +52,7 @@ describe("leader keys", () => {
     })
   )
 
-  it.scopedLive("leave events about their team, without the secret", () =>
+  it.live("leave events about their team, without the secret", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops", "no leader")
@@ -69,7 +69,7 @@ describe("leader keys", () => {
     })
   )
 
-  it.scopedLive("are gone with their team", () =>
+  it.live("are gone with their team", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops", "no leader")

@@ -5,7 +5,7 @@ import { refusal } from "../Client.ts"
 import { adminKey, start, unusedId } from "../Server.ts"
 
 describe("the admin key", () => {
-  it.scopedLive("is required before anything else, with 401 and WWW-Authenticate", () =>
+  it.live("is required before anything else, with 401 and WWW-Authenticate", () =>
     Effect.gen(function* () {
       const { http, faults } = yield* start({ trustedProxies: ["127.0.0.1"] })
       faults.add("database")
@@ -26,7 +26,7 @@ describe("the admin key", () => {
     })
   )
 
-  it.scopedLive("is accepted however its scheme is written", () =>
+  it.live("is accepted however its scheme is written", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
       const answer = yield* http("GET", "/api/teams", { headers: { authorization: `bearer  ${adminKey}` } })
@@ -35,7 +35,7 @@ describe("the admin key", () => {
   )
 })
 
-it.scopedLive("management answers 503 while the database is out of reach", () =>
+it.live("management answers 503 while the database is out of reach", () =>
   Effect.gen(function* () {
     const { admin, team, webhook, faults } = yield* start()
     yield* team("ops")
@@ -49,7 +49,7 @@ it.scopedLive("management answers 503 while the database is out of reach", () =>
   })
 )
 
-it.scopedLive("an unknown path is a 404 problem, a wrong method a 405 with Allow", () =>
+it.live("an unknown path is a 404 problem, a wrong method a 405 with Allow", () =>
   Effect.gen(function* () {
     const { http, admin } = yield* start()
     for (const path of ["/nothing", "/api", "/api/nothing", "/webhook", "/%ZZ", `/api/runs/${"x".repeat(5_000)}`]) {
@@ -69,7 +69,7 @@ it.scopedLive("an unknown path is a 404 problem, a wrong method a 405 with Allow
   })
 )
 
-it.scopedLive("a body of any depth is a refusal, not a failure of the server", () =>
+it.live("a body of any depth is a refusal, not a failure of the server", () =>
   Effect.gen(function* () {
     const { admin } = yield* start()
     const deep = (inside: string) => `${"[".repeat(400_000)}${inside}${"]".repeat(400_000)}`

@@ -4,7 +4,7 @@ import { refusal } from "../Client.ts"
 import { start } from "../Server.ts"
 
 describe("triggering with the admin key", () => {
-  it.scopedLive("answers like a trigger", () =>
+  it.live("answers like a trigger", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       const { id } = yield* webhook(yield* team("ops"))
@@ -32,7 +32,7 @@ describe("triggering with the admin key", () => {
 })
 
 describe("the overview", () => {
-  it.scopedLive("counts the runs of the last day by hour, and those of a range by its steps", () =>
+  it.live("counts the runs of the last day by hour, and those of a range by its steps", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start({ settings: { maxConcurrent: 7 } })
       const { id } = yield* webhook(yield* team("ops"))

@@ -35,7 +35,7 @@ const started = Effect.gen(function* () {
   return { ...server, hook, trigger, draft }
 })
 
-it.scopedLive("checks templates when they are saved, by its grammar alone", () =>
+it.live("checks templates when they are saved, by its grammar alone", () =>
   Effect.gen(function* () {
     const { admin, hook, trigger } = yield* started
     const saved = yield* admin("GET", `/api/webhooks/${hook.id}`)
@@ -51,7 +51,7 @@ it.scopedLive("checks templates when they are saved, by its grammar alone", () =
   })
 )
 
-it.scopedLive("is held to the limit of a prompt, and to text that can be stored", () =>
+it.live("is held to the limit of a prompt, and to text that can be stored", () =>
   Effect.gen(function* () {
     const { admin, hook, runs, trigger } = yield* Effect.map(started, (server) => ({
       ...server,
@@ -72,7 +72,7 @@ it.scopedLive("is held to the limit of a prompt, and to text that can be stored"
   })
 )
 
-it.scopedLive("fails with a problem that says what it said", () =>
+it.live("fails with a problem that says what it said", () =>
   Effect.gen(function* () {
     const { hook, history, trigger } = yield* started
     const failed = yield* trigger("nobody")
@@ -85,7 +85,7 @@ it.scopedLive("fails with a problem that says what it said", () =>
   })
 )
 
-it.scopedLive("is what the web UI's editor asks", () =>
+it.live("is what the web UI's editor asks", () =>
   Effect.gen(function* () {
     const { draft } = yield* started
     const prompt_template = "Greet <<who>> {{"
@@ -108,7 +108,7 @@ it.scopedLive("is what the web UI's editor asks", () =>
   })
 )
 
-it.scopedLive("in its place the service's own marks values, in both languages", () =>
+it.live("in its place the service's own marks values, in both languages", () =>
   Effect.gen(function* () {
     const { admin } = yield* start()
     const draft = (body: object) => Effect.map(admin("POST", "/api/templates/preview", { body }), ({ json }) => json)

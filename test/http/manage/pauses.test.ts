@@ -41,7 +41,7 @@ const pausingWith = (settings: object) =>
 const pausing = pausingWith({})
 
 describe("a webhook that is paused after failures in a row", () => {
-  it.scopedLive("keeps the requests of services if it says so, and other webhooks' runs pass them", () =>
+  it.live("keeps the requests of services if it says so, and other webhooks' runs pass them", () =>
     Effect.gen(function* () {
       const { admin, ask, fail, hook, http, leader, of, runs, webhook } = yield* pausingWith({
         when_team_stopped: "queue"
@@ -65,27 +65,25 @@ describe("a webhook that is paused after failures in a row", () => {
     })
   )
 
-  it.scopedLive(
-    "answers 200 if it says so, also without a leader or over its budget, but not to callers that wait",
-    () =>
-      Effect.gen(function* () {
-        const { ask, fail, hook, http, team, webhook } = yield* pausingWith({ when_team_stopped: "ignore" })
-        yield* fail
-        const ignored = (reason: string) => ({ status: 200, json: { status: "ignored", reason } })
-        const send = (to: typeof hook, query = "") => http("POST", `${to.path}${query}`, { body: hello })
-        expect(yield* send(hook)).toMatchObject(ignored("The webhook is paused."))
-        expect(refusal(yield* ask)).toStrictEqual([409, "webhook_paused"])
-        const idle = yield* webhook(yield* team("idle", "no leader"), "{{text}}", { when_team_stopped: "ignore" })
-        expect(yield* send(idle)).toMatchObject(ignored("No leader of the team is connected."))
-        expect(refusal(yield* send(idle, "?wait=true"))).toStrictEqual([409, "team_not_running"])
-        const limited = { when_team_stopped: "ignore", max_runs_per_day: 1 }
-        const used = yield* webhook("ops", "{{text}}", limited)
-        expect((yield* send(used)).status).toBe(202)
-        expect(yield* send(used)).toMatchObject(ignored("The webhook has used its budget for today."))
-      })
+  it.live("answers 200 if it says so, also without a leader or over its budget, but not to callers that wait", () =>
+    Effect.gen(function* () {
+      const { ask, fail, hook, http, team, webhook } = yield* pausingWith({ when_team_stopped: "ignore" })
+      yield* fail
+      const ignored = (reason: string) => ({ status: 200, json: { status: "ignored", reason } })
+      const send = (to: typeof hook, query = "") => http("POST", `${to.path}${query}`, { body: hello })
+      expect(yield* send(hook)).toMatchObject(ignored("The webhook is paused."))
+      expect(refusal(yield* ask)).toStrictEqual([409, "webhook_paused"])
+      const idle = yield* webhook(yield* team("idle", "no leader"), "{{text}}", { when_team_stopped: "ignore" })
+      expect(yield* send(idle)).toMatchObject(ignored("No leader of the team is connected."))
+      expect(refusal(yield* send(idle, "?wait=true"))).toStrictEqual([409, "team_not_running"])
+      const limited = { when_team_stopped: "ignore", max_runs_per_day: 1 }
+      const used = yield* webhook("ops", "{{text}}", limited)
+      expect((yield* send(used)).status).toBe(202)
+      expect(yield* send(used)).toMatchObject(ignored("The webhook has used its budget for today."))
+    })
   )
 
-  it.scopedLive("refuses its callers, says who, when and why, and is resumed by hand", () =>
+  it.live("refuses its callers, says who, when and why, and is resumed by hand", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const { admin, ask, audit, fail, hook, http, of, shown } = yield* pausing
@@ -127,7 +125,7 @@ describe("a webhook that is paused after failures in a row", () => {
     })
   )
 
-  it.scopedLive("is resumed by the success of a replay or of a run by hand, which it does not refuse", () =>
+  it.live("is resumed by the success of a replay or of a run by hand, which it does not refuse", () =>
     Effect.gen(function* () {
       const { admin, ask, audit, fail, isPaused, leader, of, runs } = yield* pausing
       yield* fail
@@ -152,7 +150,7 @@ describe("a webhook that is paused after failures in a row", () => {
     })
   )
 
-  it.scopedLive("answers a repeat of a request that it accepted before", () =>
+  it.live("answers a repeat of a request that it accepted before", () =>
     Effect.gen(function* () {
       const { ask, hook, http, isPaused, runs } = yield* pausing
       const send = (key: string) => http("POST", hook.path, { body: hello, headers: { "idempotency-key": key } })
@@ -169,7 +167,7 @@ describe("a webhook that is paused after failures in a row", () => {
     })
   )
 
-  it.scopedLive("counts anew when its limit is set, or when it is enabled", () =>
+  it.live("counts anew when its limit is set, or when it is enabled", () =>
     Effect.gen(function* () {
       const { admin, ask, fail, isPaused, of } = yield* pausing
       yield* admin("PATCH", of, { body: { pause_after_failures: null } })

@@ -5,11 +5,11 @@ import { failing, hello, start, unusedId } from "../Server.ts"
 
 const retries = { max_retries: 1, backoff_seconds: 60 }
 
-const ended = (server: Effect.Effect.Success<ReturnType<typeof start>>, id: string) =>
+const ended = (server: Effect.Success<ReturnType<typeof start>>, id: string) =>
   repeatUntil(server.admin("GET", `/api/runs/${id}`), ({ json }) => json.finished_at !== undefined)
 
 describe("POST /api/runs/:run_id/replay", () => {
-  it.scopedLive("repeats a run once for each key, and links both", () =>
+  it.live("repeats a run once for each key, and links both", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       const hook = yield* webhook(yield* team("ops"))
@@ -36,7 +36,7 @@ describe("POST /api/runs/:run_id/replay", () => {
     })
   )
 
-  it.scopedLive("needs no body, and says where the new run is, as all requests that start one", () =>
+  it.live("needs no body, and says where the new run is, as all requests that start one", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       const hook = yield* webhook(yield* team("ops"))
@@ -57,7 +57,7 @@ describe("POST /api/runs/:run_id/replay", () => {
     })
   )
 
-  it.scopedLive("with wait, answers as a trigger does that waits", () =>
+  it.live("with wait, answers as a trigger does that waits", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       const hook = yield* webhook(yield* team("ops"))
@@ -88,7 +88,7 @@ describe("POST /api/runs/:run_id/replay", () => {
     })
   )
 
-  it.scopedLive("says why it does not", () =>
+  it.live("says why it does not", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       const hook = yield* webhook(yield* team("ops"))
@@ -105,7 +105,7 @@ describe("POST /api/runs/:run_id/replay", () => {
     })
   )
 
-  it.scopedLive("sends a chat message again, with the same or another text, once for each key", () =>
+  it.live("sends a chat message again, with the same or another text, once for each key", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { admin, team } = server
@@ -151,7 +151,7 @@ describe("POST /api/runs/:run_id/replay", () => {
 })
 
 describe("POST /api/runs/replay", () => {
-  it.scopedLive("repeats the failed runs of a webhook or a team, counts them first, and each once for each key", () =>
+  it.live("repeats the failed runs of a webhook or a team, counts them first, and each once for each key", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { admin, http, team, webhook } = server
@@ -198,7 +198,7 @@ describe("POST /api/runs/replay", () => {
     })
   )
 
-  it.scopedLive("repeats each matching run once when several requests come at the same time, with any keys", () =>
+  it.live("repeats each matching run once when several requests come at the same time, with any keys", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { admin, http, team, webhook } = server
@@ -221,7 +221,7 @@ describe("POST /api/runs/replay", () => {
     })
   )
 
-  it.scopedLive("takes either runs, or a webhook, or a team", () =>
+  it.live("takes either runs, or a webhook, or a team", () =>
     Effect.gen(function* () {
       const { admin } = yield* start()
       const answer = (body: object) =>

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { failing, hello, start } from "../Server.ts"
 
-it.scopedLive("a failed run says when it is tried again, and then by which run; cancelling it calls that off", () =>
+it.live("a failed run says when it is tried again, and then by which run; cancelling it calls that off", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     const hook = yield* webhook(yield* team("ops", failing))

@@ -1,12 +1,12 @@
 /** A new token, with and without a time in which the old one is still valid. */
-import { describe, expect } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { hello, start, startWithWebhook, trigger } from "../Server.ts"
+import { hello, start, startWithWebhook } from "../Server.ts"
 
 describe("a regenerated token", () => {
-  trigger("ends the old one at once, unless that is left valid for a time", () =>
+  it.live("ends the old one at once, unless that is left valid for a time", () =>
     Effect.gen(function* () {
       const { admin, hook, http } = yield* startWithWebhook
       const regenerate = (query = "") => admin("POST", `/api/webhooks/${hook.id}/token${query}`)
@@ -39,7 +39,7 @@ describe("a regenerated token", () => {
     })
   )
 
-  trigger("ends the old one when its time is over, and shows until then who used it last", () =>
+  it.live("ends the old one when its time is over, and shows until then who used it last", () =>
     Effect.gen(function* () {
       const { admin, hook, http, repoInAnHour } = yield* startWithWebhook
       const shown = Effect.map(admin("GET", `/api/webhooks/${hook.id}`), ({ json }) => json)

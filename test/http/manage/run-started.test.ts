@@ -10,7 +10,7 @@ const withDestination = (draft: object) =>
   Effect.gen(function* () {
     const answers = yield* Deferred.make<void>()
     const leader: Leader = ({ reply }) =>
-      Effect.zipRight(Deferred.await(answers), reply({ _tag: "Answered", response: "42" }))
+      Effect.andThen(Deferred.await(answers), reply({ _tag: "Answered", response: "42" }))
     const server = yield* start()
     const hook = yield* server.webhook(yield* server.team("ops", leader))
     const path = `/api/webhooks/${hook.id}`
@@ -38,7 +38,7 @@ const issue =
 const eventsOf = (all: ReadonlyArray<any>) => all.map(({ event, status }) => [event, status])
 
 describe("the start of a run", () => {
-  it.scopedLive("is a reaction to the issue on GitHub while the agent works, and its end the comment", () =>
+  it.live("is a reaction to the issue on GitHub while the agent works, and its end the comment", () =>
     Effect.gen(function* () {
       const { port, received } = yield* receiver(issue(201))
       const { answers, deliveries, trigger } = yield* withDestination({
@@ -62,7 +62,7 @@ describe("the start of a run", () => {
     })
   )
 
-  it.scopedLive("is a reaction on GitLab, which may be there already; and fails for a run whose issue is not", () =>
+  it.live("is a reaction on GitLab, which may be there already; and fails for a run whose issue is not", () =>
     Effect.gen(function* () {
       const taken = '{"message":"404 Award Emoji Name has already been taken Not Found"}'
       for (const [text, status] of [
@@ -86,7 +86,7 @@ describe("the start of a run", () => {
     })
   )
 
-  it.scopedLive("is a signed event for those that ask for it, also of a run that ends at once, and no chain", () =>
+  it.live("is a signed event for those that ask for it, also of a run that ends at once, and no chain", () =>
     Effect.gen(function* () {
       const { received, url } = yield* receiver(200)
       const { admin, answers, deliveries, path, secret, trigger } = yield* withDestination({

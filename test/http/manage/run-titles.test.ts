@@ -8,7 +8,7 @@ import { start } from "../Server.ts"
 const run_title = "{{payload.repo}}#{{payload.number}}"
 const workspace_ref = "refs/pull/{{payload.number}}/head"
 
-it.scopedLive("a run's title is shown with the run, in lists, exports, previews, events and messages", () =>
+it.live("a run's title is shown with the run, in lists, exports, previews, events and messages", () =>
   Effect.gen(function* () {
     const { admin, http, team } = yield* start()
     yield* team("ops")

@@ -4,7 +4,7 @@ import { refusal } from "../Client.ts"
 import { hello, silent, start, unusedId } from "../Server.ts"
 
 describe("GET /api/runs", () => {
-  it.scopedLive("finds the runs of all webhooks and teams by what its parameters name", () =>
+  it.live("finds the runs of all webhooks and teams by what its parameters name", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       yield* team("ops")
@@ -40,7 +40,7 @@ describe("GET /api/runs", () => {
     })
   )
 
-  it.scopedLive("refuses what is no filter", () =>
+  it.live("refuses what is no filter", () =>
     Effect.gen(function* () {
       const { admin } = yield* start()
       for (const query of [
@@ -71,7 +71,7 @@ describe("GET /api/runs", () => {
     })
   )
 
-  it.scopedLive("refuses unknown parameters, and a period that ends before it begins", () =>
+  it.live("refuses unknown parameters, and a period that ends before it begins", () =>
     Effect.gen(function* () {
       const { admin, http } = yield* start()
       const unknown = yield* admin("GET", "/api/runs?state=error&limit=1")
@@ -97,7 +97,7 @@ describe("GET /api/runs", () => {
 })
 
 describe("POST /api/runs/cancel", () => {
-  it.scopedLive("cancels those that have not ended, and says why it leaves others alone", () =>
+  it.live("cancels those that have not ended, and says why it leaves others alone", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       yield* team("ops")

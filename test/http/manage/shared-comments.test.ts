@@ -10,7 +10,7 @@ const withComments = (answerTo: Answer, answers: Effect.Effect<unknown> = Effect
   Effect.gen(function* () {
     const { port, received } = yield* receiver(answerTo)
     const leader: Leader = ({ prompt: { prompt }, reply }) =>
-      Effect.zipRight(
+      Effect.andThen(
         answers,
         reply(prompt === "fail" ? { _tag: "Failed", message: "no disk" } : { _tag: "Answered", response: prompt })
       )
@@ -35,7 +35,7 @@ const withComments = (answerTo: Answer, answers: Effect.Effect<unknown> = Effect
 /** Without its hidden first line. */
 const shown = (body: string) => body.slice(body.indexOf("\n") + 1)
 
-it.scopedLive("runs of one issue make one comment, with requests one after the other in the order of the runs", () =>
+it.live("runs of one issue make one comment, with requests one after the other in the order of the runs", () =>
   Effect.gen(function* () {
     const { all, answerTo } = comments()
     let open = 0
@@ -61,7 +61,7 @@ it.scopedLive("runs of one issue make one comment, with requests one after the o
   })
 )
 
-it.scopedLive("a run that was cancelled or failed is a line below the answer, until the next answer", () =>
+it.live("a run that was cancelled or failed is a line below the answer, until the next answer", () =>
   Effect.gen(function* () {
     const { all, answerTo } = comments()
     const answers = yield* Deferred.make<void>()
@@ -87,7 +87,7 @@ it.scopedLive("a run that was cancelled or failed is a line below the answer, un
   })
 )
 
-it.scopedLive("a test has a comment of its own, and never changes that of the runs", () =>
+it.live("a test has a comment of its own, and never changes that of the runs", () =>
   Effect.gen(function* () {
     const { all, answerTo } = comments()
     const { delivered, sendTest, trigger } = yield* withComments(answerTo)
@@ -113,7 +113,7 @@ it.scopedLive("a test has a comment of its own, and never changes that of the ru
   })
 )
 
-it.scopedLive("the comment is found among any number of others, and written anew once it was deleted", () =>
+it.live("the comment is found among any number of others, and written anew once it was deleted", () =>
   Effect.gen(function* () {
     const { all, answerTo } = comments()
     for (let id = 1; id <= 1_200; id++) all.push({ id, body: "a comment" })

@@ -5,7 +5,7 @@ import { pointers, refusal, sorted } from "../Client.ts"
 import { failing, hello, repoWithClock, silent, start } from "../Server.ts"
 
 describe("teams", () => {
-  it.scopedLive("are created, listed, shown as running or not, and deleted", () =>
+  it.live("are created, listed, shown as running or not, and deleted", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       expect((yield* admin("GET", "/api/teams")).json.data).toStrictEqual([])
@@ -27,7 +27,7 @@ describe("teams", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "are refused: 409 when they exist or are in use, 404 when unknown or malformed, 422 when not valid, 400 without JSON",
     () =>
       Effect.gen(function* () {
@@ -57,13 +57,13 @@ describe("teams", () => {
       })
   )
 
-  it.scopedLive("show what holds them, also an ended run whose agent works, and are released from it by hand", () =>
+  it.live("show what holds them, also an ended run whose agent works, and are released from it by hand", () =>
     Effect.gen(function* () {
       const { putAhead, repo } = repoWithClock()
       const { admin, http, team, webhook } = yield* start({ repo })
       const hook = yield* webhook(yield* team("slow", silent), "{{text}}", { timeout_seconds: 60 })
       const workOf = Effect.map(admin("GET", "/api/teams/slow"), ({ json }) => json.at_work)
-      const waiting = yield* Effect.fork(http("POST", `${hook.path}?wait=true`, { body: hello }))
+      const waiting = yield* Effect.forkChild(http("POST", `${hook.path}?wait=true`, { body: hello }))
       const [{ run_id, ...work }] = yield* repeatUntil(workOf, (at_work) => at_work?.[0].status === "running")
       expect(Object.keys(work).sort()).toStrictEqual(["since", "status"])
       putAhead(60_000)
@@ -91,7 +91,7 @@ describe("teams", () => {
     })
   )
 
-  it.scopedLive("are paused and resumed, which events and metrics show", () =>
+  it.live("are paused and resumed, which events and metrics show", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       const { path } = yield* webhook(yield* team("ops"))
@@ -121,7 +121,7 @@ describe("teams", () => {
     })
   )
 
-  it.scopedLive("accept chat messages, with and without waiting for the answer", () =>
+  it.live("accept chat messages, with and without waiting for the answer", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops")
@@ -147,7 +147,7 @@ describe("teams", () => {
     })
   )
 
-  it.scopedLive("refuse a chat message for the same reasons as a trigger", () =>
+  it.live("refuse a chat message for the same reasons as a trigger", () =>
     Effect.gen(function* () {
       const { admin, team, faults } = yield* start({ settings: { maxQueued: 1 } })
       yield* team("ops")

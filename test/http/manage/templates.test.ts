@@ -6,7 +6,7 @@ import { pointers, refusal } from "../Client.ts"
 import { hello, start, unusedId } from "../Server.ts"
 import { github, other, secret, sign } from "../trigger/Github.ts"
 
-it.scopedLive("a webhook is duplicated with its settings, but for the fields given, and a token of its own", () =>
+it.live("a webhook is duplicated with its settings, but for the fields given, and a token of its own", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     yield* team("other")
@@ -47,7 +47,7 @@ it.scopedLive("a webhook is duplicated with its settings, but for the fields giv
   })
 )
 
-it.scopedLive("a duplicate asks its callers for the same signature, unless it is to ask for none or for another", () =>
+it.live("a duplicate asks its callers for the same signature, unless it is to ask for none or for another", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     const { id } = yield* webhook(yield* team("ops"), "{{text}}", github)
@@ -66,7 +66,7 @@ it.scopedLive("a duplicate asks its callers for the same signature, unless it is
   })
 )
 
-it.scopedLive("a template's versions are listed, shown and restored, and a run names the one it was made from", () =>
+it.live("a template's versions are listed, shown and restored, and a run names the one it was made from", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     const { id, path } = yield* webhook(yield* team("ops"), "Say {{text}}")
@@ -112,7 +112,7 @@ it.scopedLive("a template's versions are listed, shown and restored, and a run n
   })
 )
 
-it.scopedLive("a version is restored with the language and the input that its template was written for", () =>
+it.live("a version is restored with the language and the input that its template was written for", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     const { id, path } = yield* webhook(yield* team("ops"), "Say {{text}}")
@@ -144,39 +144,37 @@ it.scopedLive("a version is restored with the language and the input that its te
   })
 )
 
-it.scopedLive(
-  "a template of combined requests says what it lacks, and a run that stands alone has its own request",
-  () =>
-    Effect.gen(function* () {
-      const { admin, team, webhook } = yield* start()
-      const coalesce = { key: "payload.id", within: 60 }
-      const all = { ...coalesce, collect: "all" }
-      const prompt_template = "{{combined.count}} of {{payload.id}}: {{combined.requests}}"
-      const { id } = yield* webhook(yield* team("ops"), prompt_template, { input: "payload", coalesce: all })
-      const edit = (body: object) => admin("PATCH", `/api/webhooks/${id}`, { body })
-      expect(pointers(yield* edit({ coalesce }))).toStrictEqual(["/prompt_template"])
-      expect(pointers(yield* edit({ prompt_template: "{{combined.all}}" }))).toStrictEqual(["/prompt_template"])
-      expect((yield* edit({ coalesce: all })).json.variables).toStrictEqual(["payload.id"])
-      const sample = { payload: { id: 7, more: { deep: 1.1 } } }
-      const prompt = '1 of 7: [{"payload":{"id":7,"more":{"deep":1.1}},"headers":{},"query":{}}]'
-      expect((yield* admin("POST", `/api/webhooks/${id}/preview`, { body: sample })).json).toMatchObject({ prompt })
-      const draft = { prompt_template, input: "payload", coalesce: all, ...sample }
-      const drafted = (yield* admin("POST", "/api/templates/preview", { body: draft })).json
-      expect([drafted.variables, drafted.prompt.map(({ text }: any) => text).join("")]).toStrictEqual([
-        ["payload.id"],
-        prompt
-      ])
-      const { json: first } = yield* admin("POST", `/api/webhooks/${id}/runs?wait=true`, { body: sample })
-      expect(first.response).toContain(prompt)
-      const { json: again } = yield* admin("POST", `/api/runs/${first.run_id}/replay?wait=true`, { body: {} })
-      expect(again.response).toContain(prompt)
-      const unstorable = { payload: { id: 7, deep: "\0" } }
-      const refused = yield* admin("POST", `/api/webhooks/${id}/runs`, { body: unstorable })
-      expect([refusal(refused), pointers(refused)]).toStrictEqual([[400, "invalid_variables"], ["/payload/deep"]])
-    })
+it.live("a template of combined requests says what it lacks, and a run that stands alone has its own request", () =>
+  Effect.gen(function* () {
+    const { admin, team, webhook } = yield* start()
+    const coalesce = { key: "payload.id", within: 60 }
+    const all = { ...coalesce, collect: "all" }
+    const prompt_template = "{{combined.count}} of {{payload.id}}: {{combined.requests}}"
+    const { id } = yield* webhook(yield* team("ops"), prompt_template, { input: "payload", coalesce: all })
+    const edit = (body: object) => admin("PATCH", `/api/webhooks/${id}`, { body })
+    expect(pointers(yield* edit({ coalesce }))).toStrictEqual(["/prompt_template"])
+    expect(pointers(yield* edit({ prompt_template: "{{combined.all}}" }))).toStrictEqual(["/prompt_template"])
+    expect((yield* edit({ coalesce: all })).json.variables).toStrictEqual(["payload.id"])
+    const sample = { payload: { id: 7, more: { deep: 1.1 } } }
+    const prompt = '1 of 7: [{"payload":{"id":7,"more":{"deep":1.1}},"headers":{},"query":{}}]'
+    expect((yield* admin("POST", `/api/webhooks/${id}/preview`, { body: sample })).json).toMatchObject({ prompt })
+    const draft = { prompt_template, input: "payload", coalesce: all, ...sample }
+    const drafted = (yield* admin("POST", "/api/templates/preview", { body: draft })).json
+    expect([drafted.variables, drafted.prompt.map(({ text }: any) => text).join("")]).toStrictEqual([
+      ["payload.id"],
+      prompt
+    ])
+    const { json: first } = yield* admin("POST", `/api/webhooks/${id}/runs?wait=true`, { body: sample })
+    expect(first.response).toContain(prompt)
+    const { json: again } = yield* admin("POST", `/api/runs/${first.run_id}/replay?wait=true`, { body: {} })
+    expect(again.response).toContain(prompt)
+    const unstorable = { payload: { id: 7, deep: "\0" } }
+    const refused = yield* admin("POST", `/api/webhooks/${id}/runs`, { body: unstorable })
+    expect([refusal(refused), pointers(refused)]).toStrictEqual([[400, "invalid_variables"], ["/payload/deep"]])
+  })
 )
 
-it.scopedLive("a caller cannot say what was combined, nor does the webhook's schema see it", () =>
+it.live("a caller cannot say what was combined, nor does the webhook's schema see it", () =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     const { id, path } = yield* webhook(

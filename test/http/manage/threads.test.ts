@@ -4,7 +4,7 @@ import { pointers, refusal } from "../Client.ts"
 import { hello, silent, start } from "../Server.ts"
 
 describe("threads", () => {
-  it.scopedLive("are named by a webhook's `thread_key`, and shown with the run and in a preview", () =>
+  it.live("are named by a webhook's `thread_key`, and shown with the run and in a preview", () =>
     Effect.gen(function* () {
       const { admin, http, team } = yield* start()
       yield* team("ops")
@@ -38,31 +38,29 @@ describe("threads", () => {
     })
   )
 
-  it.scopedLive(
-    "have a key that is checked like the template, also when its language, input or verification changes",
-    () =>
-      Effect.gen(function* () {
-        const { admin, team } = yield* start()
-        yield* team("ops")
-        const draft = { name: "Review", team: "ops", prompt_template: "Review it" }
-        const create = (more: object) => admin("POST", "/api/webhooks", { body: { ...draft, ...more } })
-        for (const more of [
-          { thread_key: "{{" },
-          { thread_key: "" },
-          { thread_key: "x".repeat(1_001) },
-          { thread_key: "{{ a | nope }}", template_language: "liquid" },
-          { thread_key: "{{headers.authorization}}", input: "payload" }
-        ]) {
-          const refused = yield* create(more)
-          expect([refusal(refused), pointers(refused)]).toStrictEqual([[422, "invalid"], ["/thread_key"]])
-        }
-        const { webhook: simple } = (yield* create({ thread_key: "{% {{a}}" })).json
-        const edited = yield* admin("PATCH", `/api/webhooks/${simple.id}`, { body: { template_language: "liquid" } })
-        expect([refusal(edited), pointers(edited)]).toStrictEqual([[422, "invalid"], ["/thread_key"]])
-      })
+  it.live("have a key that is checked like the template, also when its language, input or verification changes", () =>
+    Effect.gen(function* () {
+      const { admin, team } = yield* start()
+      yield* team("ops")
+      const draft = { name: "Review", team: "ops", prompt_template: "Review it" }
+      const create = (more: object) => admin("POST", "/api/webhooks", { body: { ...draft, ...more } })
+      for (const more of [
+        { thread_key: "{{" },
+        { thread_key: "" },
+        { thread_key: "x".repeat(1_001) },
+        { thread_key: "{{ a | nope }}", template_language: "liquid" },
+        { thread_key: "{{headers.authorization}}", input: "payload" }
+      ]) {
+        const refused = yield* create(more)
+        expect([refusal(refused), pointers(refused)]).toStrictEqual([[422, "invalid"], ["/thread_key"]])
+      }
+      const { webhook: simple } = (yield* create({ thread_key: "{% {{a}}" })).json
+      const edited = yield* admin("PATCH", `/api/webhooks/${simple.id}`, { body: { template_language: "liquid" } })
+      expect([refusal(edited), pointers(edited)]).toStrictEqual([[422, "invalid"], ["/thread_key"]])
+    })
   )
 
-  it.scopedLive("are named by messages and replays, which are told apart by their idempotency key", () =>
+  it.live("are named by messages and replays, which are told apart by their idempotency key", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops", silent)
@@ -93,7 +91,7 @@ describe("threads", () => {
     })
   )
 
-  it.scopedLive("are listed by team, shown with their runs, and reset with an audit event", () =>
+  it.live("are listed by team, shown with their runs, and reset with an audit event", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops")
@@ -131,7 +129,7 @@ describe("threads", () => {
     })
   )
 
-  it.scopedLive("are continued, or begun, by the reply to a run, and their agent by its session", () =>
+  it.live("are continued, or begun, by the reply to a run, and their agent by its session", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start()
       yield* team("ops", ({ prompt: { prompt, thread }, reply }) =>
@@ -180,7 +178,7 @@ describe("threads", () => {
     })
   )
 
-  it.scopedLive("are begun by the reply to a run at work, and not to one that waits for approval", () =>
+  it.live("are begun by the reply to a run at work, and not to one that waits for approval", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       yield* team("ops", silent)

@@ -1,15 +1,15 @@
 /** Proxies and senders repeat the URL that they call, and with it the token. */
 import { createHmac } from "node:crypto"
 import { expect, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect } from "effect"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { refusal } from "../Client.ts"
-import { hello, start, trigger, triggers } from "../Server.ts"
+import { changed, hello, start } from "../Server.ts"
 
 const secret = "It's a Secret to Everybody"
 
-trigger("a token that a request repeats is neither rendered nor kept", () =>
+it.live("a token that a request repeats is neither rendered nor kept", () =>
   Effect.gen(function* () {
     const { admin, firstRuns, http, team, webhook } = yield* start()
     const template = "{{payload.url}} {{payload.list.0}} {{headers.x-original-uri}} {{headers.referer}} {{query.from}}"
@@ -56,7 +56,7 @@ trigger("a token that a request repeats is neither rendered nor kept", () =>
   })
 )
 
-it.scopedLive("a token in an idempotency key or in a delivery's id is not kept, and the key still works", () =>
+it.live("a token in an idempotency key or in a delivery's id is not kept, and the key still works", () =>
   Effect.gen(function* () {
     let kept = ""
     const keeping = (store: typeof RunStore.Service): typeof RunStore.Service =>
@@ -70,7 +70,7 @@ it.scopedLive("a token in an idempotency key or in a delivery's id is not kept, 
           }
         }
       })
-    const repo = Layer.map(layerRepo, (context) =>
+    const repo = changed(layerRepo, (context) =>
       Context.add(context, RunStore, keeping(Context.get(context, RunStore)))
     )
     const { http, team, webhook } = yield* start({ repo })
@@ -96,7 +96,7 @@ it.scopedLive("a token in an idempotency key or in a delivery's id is not kept, 
   })
 )
 
-triggers("a signature may be over the method and the URL, which no description has to name", () =>
+it.live("a signature may be over the method and the URL, which no description has to name", () =>
   Effect.gen(function* () {
     const { http, team, webhook } = yield* start({ publicUrl: "https://hooks.example.com/agents" })
     const verification = { preset: "hmac", header: "X-Signature", signed: "{method}{url}{body}" }
@@ -118,7 +118,7 @@ triggers("a signature may be over the method and the URL, which no description h
   })
 )
 
-it.scopedLive("no token can be saved where the API shows it again", () =>
+it.live("no token can be saved where the API shows it again", () =>
   Effect.gen(function* () {
     const { admin, team, webhook } = yield* start()
     const { id, path, token } = yield* webhook(yield* team("ops"))

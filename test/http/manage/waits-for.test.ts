@@ -15,7 +15,7 @@ const starting = (options: Options = {}) =>
   })
 
 describe("`waits_for` of a queued run", () => {
-  it.scopedLive("names earlier runs and how many, then the work of one that has ended; no list has it", () =>
+  it.live("names earlier runs and how many, then the work of one that has ended; no list has it", () =>
     Effect.gen(function* () {
       const { admin, history, send, show, team, untilStatus, webhook, why } = yield* starting()
       const hook = yield* webhook(yield* team("ops", silent))
@@ -48,7 +48,7 @@ describe("`waits_for` of a queued run", () => {
     })
   )
 
-  it.scopedLive("names the limit whose slots are taken: that of all teams, or the webhook's own", () =>
+  it.live("names the limit whose slots are taken: that of all teams, or the webhook's own", () =>
     Effect.gen(function* () {
       const { admin, send, team, untilStatus, webhook, why } = yield* starting({ settings: { maxConcurrent: 1 } })
       const hook = yield* webhook(yield* team("ops", silent))
@@ -68,7 +68,7 @@ describe("`waits_for` of a queued run", () => {
     })
   )
 
-  it.scopedLive("names the missing leader, but for a run of a paused webhook only the pause", () =>
+  it.live("names the missing leader, but for a run of a paused webhook only the pause", () =>
     Effect.gen(function* () {
       const { admin, faults, http, send, show, team, webhook, why } = yield* starting()
       const queues = { when_team_stopped: "queue" }

@@ -6,7 +6,7 @@ import { start, unusedId } from "../Server.ts"
 describe("webhooks", () => {
   const draft = { name: "Deploy", team: "ops", prompt_template: "Deploy {{app}} to {{env.name}}" }
 
-  it.scopedLive("are refused with every fault listed", () =>
+  it.live("are refused with every fault listed", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops")
@@ -105,7 +105,7 @@ describe("webhooks", () => {
     })
   )
 
-  it.scopedLive("are refused with at most 20 faults, each of bounded length, however many there are", () =>
+  it.live("are refused with at most 20 faults, each of bounded length, however many there are", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops")
@@ -121,7 +121,7 @@ describe("webhooks", () => {
     })
   )
 
-  it.scopedLive("do not change when an edit is refused", () =>
+  it.live("do not change when an edit is refused", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       yield* team("ops")
@@ -137,7 +137,7 @@ describe("webhooks", () => {
     })
   )
 
-  it.scopedLive("are not found under an unknown, malformed or endless id", () =>
+  it.live("are not found under an unknown, malformed or endless id", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       yield* team("ops")

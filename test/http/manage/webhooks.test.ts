@@ -1,12 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { refusal, sorted } from "../Client.ts"
 import { silent, start, unusedId } from "../Server.ts"
 
 describe("webhooks", () => {
   const draft = { name: "Deploy", team: "ops", prompt_template: "Deploy {{app}} to {{env.name}}" }
 
-  it.scopedLive("are created with a token that is shown once and works for the trigger", () =>
+  it.live("are created with a token that is shown once and works for the trigger", () =>
     Effect.gen(function* () {
       const { admin, http, team, origin } = yield* start()
       yield* team("ops")
@@ -36,7 +36,7 @@ describe("webhooks", () => {
     })
   )
 
-  it.scopedLive("show the public address in the trigger URL when one is set", () =>
+  it.live("show the public address in the trigger URL when one is set", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start({ publicUrl: "https://example.com/hooks/" })
       yield* team("ops")
@@ -45,7 +45,7 @@ describe("webhooks", () => {
     })
   )
 
-  it.scopedLive("are edited with If-Match only when nobody has changed them since", () =>
+  it.live("are edited with If-Match only when nobody has changed them since", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       yield* team("ops")
@@ -76,7 +76,7 @@ describe("webhooks", () => {
     })
   )
 
-  it.scopedLive("are edited field by field, and the next trigger uses the new values", () =>
+  it.live("are edited field by field, and the next trigger uses the new values", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       yield* team("ops")
@@ -103,7 +103,7 @@ describe("webhooks", () => {
     })
   )
 
-  it.scopedLive("get a new token, and the old one stops working immediately", () =>
+  it.live("get a new token, and the old one stops working immediately", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       yield* team("ops")
@@ -118,7 +118,7 @@ describe("webhooks", () => {
     })
   )
 
-  it.scopedLive("are deleted with their runs", () =>
+  it.live("are deleted with their runs", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       yield* team("ops")
@@ -131,19 +131,19 @@ describe("webhooks", () => {
     })
   )
 
-  it.scopedLive("answer callers that wait for one of their runs when they are deleted", () =>
+  it.live("answer callers that wait for one of their runs when they are deleted", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook, firstRuns } = yield* start()
       const slow = yield* team("slow", silent)
       const { id, path } = yield* webhook(slow)
-      const waiting = yield* Effect.fork(http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } }))
+      const waiting = yield* Effect.forkChild(http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } }))
       yield* firstRuns(id)
       yield* admin("DELETE", `/api/webhooks/${id}`)
-      expect(refusal(yield* waiting)).toStrictEqual([404, "not_found"])
+      expect(refusal(yield* Fiber.join(waiting))).toStrictEqual([404, "not_found"])
     })
   )
 
-  it.scopedLive("preview a prompt without running anything", () =>
+  it.live("preview a prompt without running anything", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       yield* team("ops")

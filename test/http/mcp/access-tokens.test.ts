@@ -16,7 +16,7 @@ import { adminKey, type Options, start } from "../Server.ts"
 const publicUrl = "http://hooks.test"
 const resource = `${publicUrl}/mcp`
 
-type Server = Effect.Effect.Success<ReturnType<typeof start>>
+type Server = Effect.Success<ReturnType<typeof start>>
 
 const roles = [
   { group: "platform-admins", role: "admin" as const },
@@ -128,40 +128,36 @@ const listWith = ({ http }: Pick<Server, "http">, token: string) =>
   })
 
 describe("an access token at /mcp", () => {
-  it.scopedLive(
-    "is what a client gets at the provider that the server names, and has the person's role and teams",
-    () =>
-      Effect.gen(function* () {
-        const provider = yield* startProvider()
-        const server = yield* startWith(provider)
-        yield* server.webhook(yield* server.team("ops"), "{{text}}", { mcp_tool: "say" })
-        yield* server.webhook(yield* server.team("dev"), "{{text}}", { mcp_tool: "build" })
-        const { client } = yield* connected(provider, server, { ...ada, groups: ["ops"] })
-        const { tools } = yield* Effect.promise(() => client.listTools())
-        expect(tools.map(({ name }) => name)).toEqual(["say", "get_run", "reply_to_run", "cancel_run", "list_runs"])
-        const called = yield* Effect.promise(() => client.callTool({ name: "say", arguments: { text: "hi" } }))
-        expect(called).toMatchObject({ content: [{ text: "echo: hi" }] })
-        const run_id = called._meta?.["webhook-trigger/run_id"]
-        expect((yield* server.admin("GET", `/api/runs/${run_id}`)).json.triggered_by).toBe(
-          `person:${provider.issuer}#ada-1`
-        )
-        const audit = (yield* server.admin("GET", "/api/audit")).json.data
-        const by = { actor: "session", person_id: "ada-1", person_name: "Ada Lovelace", session_id: expect.any(String) }
-        expect(audit).toContainEqual(
-          expect.objectContaining({ action: "webhook.run_started", after: { run_id }, ...by })
-        )
-        const sessions = (yield* server.admin("GET", "/api/sessions")).json.data
-        expect(sessions).toMatchObject([{ person: { id: "ada-1", role: "operator", teams: ["ops"] } }])
-        expect(sessions[0].oauth_client).toEqual(expect.stringMatching(/^[\w-]{10,}$/))
-        for (const hidden of ["token_hash", "is_ended"]) expect(sessions[0]).not.toHaveProperty(hidden)
-        // Another person of the same provider does not see the run.
-        const other = yield* connected(provider, server, { ...ada, id: "bob-2", groups: ["ops"] })
-        const strange = yield* Effect.promise(() => other.client.callTool({ name: "get_run", arguments: { run_id } }))
-        expect(strange.isError).toBe(true)
-      })
+  it.live("is what a client gets at the provider that the server names, and has the person's role and teams", () =>
+    Effect.gen(function* () {
+      const provider = yield* startProvider()
+      const server = yield* startWith(provider)
+      yield* server.webhook(yield* server.team("ops"), "{{text}}", { mcp_tool: "say" })
+      yield* server.webhook(yield* server.team("dev"), "{{text}}", { mcp_tool: "build" })
+      const { client } = yield* connected(provider, server, { ...ada, groups: ["ops"] })
+      const { tools } = yield* Effect.promise(() => client.listTools())
+      expect(tools.map(({ name }) => name)).toEqual(["say", "get_run", "reply_to_run", "cancel_run", "list_runs"])
+      const called = yield* Effect.promise(() => client.callTool({ name: "say", arguments: { text: "hi" } }))
+      expect(called).toMatchObject({ content: [{ text: "echo: hi" }] })
+      const run_id = called._meta?.["webhook-trigger/run_id"]
+      expect((yield* server.admin("GET", `/api/runs/${run_id}`)).json.triggered_by).toBe(
+        `person:${provider.issuer}#ada-1`
+      )
+      const audit = (yield* server.admin("GET", "/api/audit")).json.data
+      const by = { actor: "session", person_id: "ada-1", person_name: "Ada Lovelace", session_id: expect.any(String) }
+      expect(audit).toContainEqual(expect.objectContaining({ action: "webhook.run_started", after: { run_id }, ...by }))
+      const sessions = (yield* server.admin("GET", "/api/sessions")).json.data
+      expect(sessions).toMatchObject([{ person: { id: "ada-1", role: "operator", teams: ["ops"] } }])
+      expect(sessions[0].oauth_client).toEqual(expect.stringMatching(/^[\w-]{10,}$/))
+      for (const hidden of ["token_hash", "is_ended"]) expect(sessions[0]).not.toHaveProperty(hidden)
+      // Another person of the same provider does not see the run.
+      const other = yield* connected(provider, server, { ...ada, id: "bob-2", groups: ["ops"] })
+      const strange = yield* Effect.promise(() => other.client.callTool({ name: "get_run", arguments: { run_id } }))
+      expect(strange.isError).toBe(true)
+    })
   )
 
-  it.scopedLive("begins one session, which ends with the token, and whose end by an admin refuses the token", () =>
+  it.live("begins one session, which ends with the token, and whose end by an admin refuses the token", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const one = yield* startWith(provider)
@@ -193,7 +189,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("stays ended if its signature is written in another way", () =>
+  it.live("stays ended if its signature is written in another way", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -210,12 +206,12 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("is in the log as its person's, also when it is refused because its session was ended", () =>
+  it.live("is in the log as its person's, also when it is refused because its session was ended", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const lines: Array<string> = []
-      const logger = Logger.make((entry) => void lines.push(Logger.logfmtLogger.log(entry)))
-      const server = yield* Effect.provide(startWith(provider), Logger.add(logger))
+      const logger = Logger.make((entry) => void lines.push(Logger.formatLogFmt.log(entry)))
+      const server = yield* Effect.provide(startWith(provider), Logger.layer([logger], { mergeWithExisting: true }))
       const token = provider.sign(claims(provider))
       yield* listWith(server, token)
       const [session] = (yield* server.admin("GET", "/api/sessions")).json.data
@@ -230,7 +226,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("may have signatures of elliptic curves", () =>
+  it.live("may have signatures of elliptic curves", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -257,7 +253,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("leaves the person's browsers signed in, however many tokens there are", () =>
+  it.live("leaves the person's browsers signed in, however many tokens there are", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWithoutUrl(provider)
@@ -274,7 +270,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("is no session of the web UI, and opens nothing but /mcp", () =>
+  it.live("is no session of the web UI, and opens nothing but /mcp", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -287,7 +283,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("is refused with the reason if it is another's, too old, changed, or of another kind", () =>
+  it.live("is refused with the reason if it is another's, too old, changed, or of another kind", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider, { sessionLifetime: Duration.minutes(30) })
@@ -354,7 +350,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("is refused for a person without a group, or whose role may not start runs", () =>
+  it.live("is refused for a person without a group, or whose role may not start runs", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -365,7 +361,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("is void when the settings of the provider change", () =>
+  it.live("is void when the settings of the provider change", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -382,12 +378,12 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("causes few requests to a provider whose keys cannot be read, and few lines in the log", () =>
+  it.live("causes few requests to a provider whose keys cannot be read, and few lines in the log", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const lines: Array<string> = []
       const logger = Logger.make(({ message }) => void lines.push(String(message)))
-      const server = yield* Effect.provide(startWith(provider), Logger.add(logger))
+      const server = yield* Effect.provide(startWith(provider), Logger.layer([logger], { mergeWithExisting: true }))
       let requests = 0
       provider.intercept = ({ url }, response) => {
         if (!url!.startsWith("/jwks")) return false
@@ -409,7 +405,7 @@ describe("an access token at /mcp", () => {
     })
   )
 
-  it.scopedLive("gets 503 while the provider is down, when keys still work, and is accepted once it is back", () =>
+  it.live("gets 503 while the provider is down, when keys still work, and is accepted once it is back", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider)
@@ -430,7 +426,7 @@ describe("an access token at /mcp", () => {
 describe("the metadata of /mcp as a protected resource", () => {
   const paths = ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"]
 
-  it.scopedLive("name the provider and the scopes, and every 401 of /mcp says where they are", () =>
+  it.live("name the provider and the scopes, and every 401 of /mcp says where they are", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const server = yield* startWith(provider, { mcpScopes: "openid  hooks" })
@@ -451,7 +447,7 @@ describe("the metadata of /mcp as a protected resource", () => {
     })
   )
 
-  it.scopedLive("cannot be changed by what a request says of its host", () =>
+  it.live("cannot be changed by what a request says of its host", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { origin } = yield* startWithoutUrl(provider)
@@ -466,7 +462,7 @@ describe("the metadata of /mcp as a protected resource", () => {
     })
   )
 
-  it.scopedLive("cannot be those of a host whose tokens would be ID tokens", () =>
+  it.live("cannot be those of a host whose tokens would be ID tokens", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const cause = yield* Effect.flip(Effect.sandbox(start({ oidc: provider.settings({ mcpAudience: clientId }) })))
@@ -474,7 +470,7 @@ describe("the metadata of /mcp as a protected resource", () => {
     })
   )
 
-  it.scopedLive("do not exist without a provider, or where a request could choose the audience", () =>
+  it.live("do not exist without a provider, or where a request could choose the audience", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const { publicUrl: _, ...without } = { publicUrl }

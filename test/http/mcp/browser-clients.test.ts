@@ -22,7 +22,7 @@ const listing = {
 }
 
 describe("/mcp in a browser", () => {
-  it.scopedLive("answers the preflights and requests of allowed pages, and shows them its headers", () =>
+  it.live("answers the preflights and requests of allowed pages, and shows them its headers", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const oidc = provider.settings({ roles: [{ group: "*", role: "caller" }], mcpAudience: "http://hooks.test/mcp" })
@@ -48,7 +48,7 @@ describe("/mcp in a browser", () => {
     })
   )
 
-  it.scopedLive("allows nothing to other pages, nor anything outside of /mcp, nor anything by default", () =>
+  it.live("allows nothing to other pages, nor anything outside of /mcp, nor anything by default", () =>
     Effect.gen(function* () {
       const open = yield* start({ mcpOrigins: [page] })
       const closed = yield* start()

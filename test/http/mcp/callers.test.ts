@@ -44,7 +44,7 @@ const begin = (repo?: Layer.Layer<Repo>) =>
 
 for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoOnPostgres] as const]) {
   describe(`a key of the role caller, with the rows in ${name}`, () => {
-    it.scopedLive("answers a question once, also when it sends several replies at the same time", () =>
+    it.live("answers a question once, also when it sends several replies at the same time", () =>
       Effect.gen(function* () {
         const { callerOf, server } = yield* begin(repo)
         const hook = yield* server.webhook("ops", "{{text}}", { mcp_tool: "say" })
@@ -68,7 +68,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
       })
     )
 
-    it.scopedLive("repeats its reply by the idempotency key, also while the webhook is over its limits", () =>
+    it.live("repeats its reply by the idempotency key, also while the webhook is over its limits", () =>
       Effect.gen(function* () {
         const { callerOf, server } = yield* begin(repo)
         const hook = yield* server.webhook("ops", "{{text}}", { mcp_tool: "say", max_runs_per_day: 2 })
@@ -93,7 +93,7 @@ for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoO
 }
 
 describe("a key of the role caller", () => {
-  it.scopedLive("continues its own conversations, and none of another webhook or key by the same thread key", () =>
+  it.live("continues its own conversations, and none of another webhook or key by the same thread key", () =>
     Effect.gen(function* () {
       const { callerOf, server } = yield* begin()
       const thread_key = "{{key}}"
@@ -120,7 +120,7 @@ describe("a key of the role caller", () => {
     })
   )
 
-  it.scopedLive("replies within the limits of the webhook, whose runs the replies are", () =>
+  it.live("replies within the limits of the webhook, whose runs the replies are", () =>
     Effect.gen(function* () {
       const { callerOf, server } = yield* begin(repoAtNoon)
       const hook = yield* server.webhook("ops", "{{text}}", { mcp_tool: "say", max_runs_per_day: 2 })
@@ -142,7 +142,7 @@ describe("a key of the role caller", () => {
     })
   )
 
-  it.scopedLive("answers no question that somebody else has answered", () =>
+  it.live("answers no question that somebody else has answered", () =>
     Effect.gen(function* () {
       const { callerOf, server } = yield* begin()
       const hook = yield* server.webhook("ops", "{{text}}", { mcp_tool: "say" })
@@ -157,7 +157,7 @@ describe("a key of the role caller", () => {
     })
   )
 
-  it.scopedLive("loses its runs of a webhook that moves to a team which is not its own, as in the API", () =>
+  it.live("loses its runs of a webhook that moves to a team which is not its own, as in the API", () =>
     Effect.gen(function* () {
       const { callerOf, server } = yield* begin()
       yield* server.team("dev")

@@ -12,7 +12,7 @@ const withKey = (client: Connected, idempotency_key: unknown) => (name: string, 
 
 describe("an MCP call with an idempotency key", () => {
   for (const [name, connect] of Object.entries(clients)) {
-    it.scopedLive(`starts one run, however often and wherever it is repeated, by a client ${name}`, () =>
+    it.live(`starts one run, however often and wherever it is repeated, by a client ${name}`, () =>
       Effect.gen(function* () {
         const one = yield* start()
         const two = yield* start({ repo: one.repo })
@@ -34,7 +34,7 @@ describe("an MCP call with an idempotency key", () => {
     )
   }
 
-  it.scopedLive("is refused with other arguments, or with a key that is none, in words for the assistant", () =>
+  it.live("is refused with other arguments, or with a key that is none, in words for the assistant", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { id } = yield* server.webhook(yield* server.team("ops"), "{{text}}", { mcp_tool: "say" })
@@ -51,7 +51,7 @@ describe("an MCP call with an idempotency key", () => {
     })
   )
 
-  it.scopedLive("has keys of its own: other callers, and triggers with the same key, start other runs", () =>
+  it.live("has keys of its own: other callers, and triggers with the same key, start other runs", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const hook = yield* server.webhook(yield* server.team("ops"), "{{text}}", { mcp_tool: "say" })
@@ -69,14 +69,14 @@ describe("an MCP call with an idempotency key", () => {
     })
   )
 
-  it.scopedLive("replies once, and the repeat returns the same answer", () =>
+  it.live("replies once, and the repeat returns the same answer", () =>
     Effect.gen(function* () {
       const server = yield* start()
       let replies = 0
       const leader: Leader = (delivery) =>
         delivery.prompt.prompt === "deploy"
           ? delivery.reply({ _tag: "Answered", response: "Where to?", report: { asks: ["staging"] } })
-          : Effect.zipRight(
+          : Effect.andThen(
               Effect.sync(() => replies++),
               echo(delivery)
             )
@@ -92,7 +92,7 @@ describe("an MCP call with an idempotency key", () => {
     })
   )
 
-  it.scopedLive("returns the same task to a client with tasks", () =>
+  it.live("returns the same task to a client with tasks", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { id } = yield* server.webhook(yield* server.team("ops", silent), "{{text}}", { mcp_tool: "say" })

@@ -14,7 +14,7 @@ const runIdIn = ({ _meta }: { readonly _meta?: { readonly [name: string]: unknow
 
 const textOf = ({ content: [first] }: { readonly content: ReadonlyArray<{ readonly text: string }> }) => first!.text
 
-const keyFor = ({ admin }: Effect.Effect.Success<ReturnType<typeof start>>, more: object = {}) =>
+const keyFor = ({ admin }: Effect.Success<ReturnType<typeof start>>, more: object = {}) =>
   Effect.map(
     admin("POST", "/api/keys", { body: { name: "assistant", role: "operator", ...more } }),
     ({ json }): string => json.key
@@ -27,11 +27,7 @@ const meta = (capabilities: object) => ({
 })
 
 /** Requests as a client with tasks sends them. The official clients do not have tasks of 2026. */
-const withTasks = (
-  { http }: Effect.Effect.Success<ReturnType<typeof start>>,
-  key: string,
-  capabilities: object = {}
-) => {
+const withTasks = ({ http }: Effect.Success<ReturnType<typeof start>>, key: string, capabilities: object = {}) => {
   const extensions = { "io.modelcontextprotocol/tasks": {} }
   return (
     method: string,
@@ -54,7 +50,7 @@ const withTasks = (
 
 describe("MCP", () => {
   for (const [name, connect] of Object.entries(clients)) {
-    it.scopedLive(`offers webhooks as tools, and returns the agent's answer, to a client ${name}`, () =>
+    it.live(`offers webhooks as tools, and returns the agent's answer, to a client ${name}`, () =>
       Effect.gen(function* () {
         const server = yield* start()
         yield* server.webhook(yield* server.team("ops"), "{{text}} {{note?}}", {
@@ -83,7 +79,7 @@ describe("MCP", () => {
       })
     )
 
-    it.scopedLive(`says what the agent does meanwhile, and how it failed, to a client ${name}`, () =>
+    it.live(`says what the agent does meanwhile, and how it failed, to a client ${name}`, () =>
       Effect.gen(function* () {
         const server = yield* start()
         const heard = yield* Deferred.make<void>()
@@ -109,33 +105,31 @@ describe("MCP", () => {
     )
   }
 
-  it.scopedLive(
-    "returns the ID of a run that takes longer than a call may wait, which goes on and can be cancelled",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* start()
-        yield* server.webhook(yield* server.team("ops", silent), "{{text}}", { mcp_tool: "think" })
-        const client = yield* connected(clients["of 2026"], server.origin, yield* keyFor(server))
-        const withProgress = yield* Effect.promise(() => client.call("think", { text: "x" }, () => {}))
-        expect(textOf(withProgress)).toContain("the run_id")
-        const result = yield* Effect.promise(() => client.call("think", { text: "x" }))
-        const run_id = runIdIn(result)
-        expect([result.isError, textOf(result)]).toEqual([undefined, expect.stringContaining(`the run_id ${run_id}`)])
-        const cancelled = yield* Effect.promise(() => client.call("cancel_run", { run_id }))
-        expect(textOf(cancelled)).toBe("The run is cancelled.")
-        const run = yield* server.admin("GET", `/api/runs/${run_id}`)
-        expect(run.json).toMatchObject({ status: "cancelled", cancelled_by: "api_key" })
-        const ended = yield* Effect.promise(() => client.call("get_run", { run_id }))
-        expect([ended.isError, textOf(ended)]).toEqual([true, "The run was cancelled."])
-      }).pipe(
-        Effect.provideService(LongestWait, {
-          withProgress: Duration.millis(300),
-          withoutProgress: Duration.millis(100)
-        })
-      )
+  it.live("returns the ID of a run that takes longer than a call may wait, which goes on and can be cancelled", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      yield* server.webhook(yield* server.team("ops", silent), "{{text}}", { mcp_tool: "think" })
+      const client = yield* connected(clients["of 2026"], server.origin, yield* keyFor(server))
+      const withProgress = yield* Effect.promise(() => client.call("think", { text: "x" }, () => {}))
+      expect(textOf(withProgress)).toContain("the run_id")
+      const result = yield* Effect.promise(() => client.call("think", { text: "x" }))
+      const run_id = runIdIn(result)
+      expect([result.isError, textOf(result)]).toEqual([undefined, expect.stringContaining(`the run_id ${run_id}`)])
+      const cancelled = yield* Effect.promise(() => client.call("cancel_run", { run_id }))
+      expect(textOf(cancelled)).toBe("The run is cancelled.")
+      const run = yield* server.admin("GET", `/api/runs/${run_id}`)
+      expect(run.json).toMatchObject({ status: "cancelled", cancelled_by: "api_key" })
+      const ended = yield* Effect.promise(() => client.call("get_run", { run_id }))
+      expect([ended.isError, textOf(ended)]).toEqual([true, "The run was cancelled."])
+    }).pipe(
+      Effect.provideService(LongestWait, {
+        withProgress: Duration.millis(300),
+        withoutProgress: Duration.millis(100)
+      })
+    )
   )
 
-  it.scopedLive("refuses a call as a trigger is refused, in words for the assistant", () =>
+  it.live("refuses a call as a trigger is refused, in words for the assistant", () =>
     Effect.gen(function* () {
       const server = yield* start({ repo: repoAtNoon })
       yield* server.team("ops")
@@ -160,7 +154,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("keeps each key to its teams and to its own runs", () =>
+  it.live("keeps each key to its teams and to its own runs", () =>
     Effect.gen(function* () {
       const server = yield* start()
       yield* server.webhook(yield* server.team("ops"), "{{text}}", { mcp_tool: "say" })
@@ -200,7 +194,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("ends a call that waits when its key is revoked", () =>
+  it.live("ends a call that waits when its key is revoked", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const leader: Leader = ({ progress, reply }) =>
@@ -212,7 +206,7 @@ describe("MCP", () => {
       const created = yield* server.admin("POST", "/api/keys", { body: { name: "assistant", role: "operator" } })
       const client = yield* connected(clients["of 2026"], server.origin, created.json.key)
       const working = yield* Deferred.make<void>()
-      const call = yield* Effect.fork(
+      const call = yield* Effect.forkChild(
         Effect.promise(() =>
           client.call("think", { text: "x" }, () => Effect.runSync(Deferred.succeed(working, undefined)))
         )
@@ -224,7 +218,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("gives each call a run of its own, although the webhook combines requests", () =>
+  it.live("gives each call a run of its own, although the webhook combines requests", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const coalesce = { key: "text", within: 60 }
@@ -237,7 +231,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("returns what a later attempt answered", () =>
+  it.live("returns what a later attempt answered", () =>
     Effect.gen(function* () {
       const server = yield* start()
       let attempts = 0
@@ -263,7 +257,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("shows a disabled or edited webhook to the next call", () =>
+  it.live("shows a disabled or edited webhook to the next call", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { id } = yield* server.webhook(yield* server.team("ops"), "{{text}}", { mcp_tool: "say" })
@@ -286,7 +280,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("puts an agent's question to the user of a client that can ask, and goes on in the conversation", () =>
+  it.live("puts an agent's question to the user of a client that can ask, and goes on in the conversation", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const leader: Leader = ({ prompt, reply }) =>
@@ -312,11 +306,11 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("makes a run a task for a client with tasks", () =>
+  it.live("makes a run a task for a client with tasks", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const done = yield* Deferred.make<void>()
-      const leader: Leader = (delivery) => Effect.zipRight(Deferred.await(done), echo(delivery))
+      const leader: Leader = (delivery) => Effect.andThen(Deferred.await(done), echo(delivery))
       yield* server.webhook(yield* server.team("ops", leader), "{{text}}", { mcp_tool: "say" })
       yield* server.webhook(yield* server.team("slow", silent), "{{text}}", { mcp_tool: "think" })
       yield* server.webhook(yield* server.team("broken", failing), "{{text}}", { mcp_tool: "fail" })
@@ -347,7 +341,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("asks the user of a client with tasks in the task, which goes on with the reply", () =>
+  it.live("asks the user of a client with tasks in the task, which goes on with the reply", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const leader: Leader = ({ prompt, reply }) =>
@@ -371,7 +365,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("closes the connection after a stream when the client asks for that", () =>
+  it.live("closes the connection after a stream when the client asks for that", () =>
     Effect.gen(function* () {
       const server = yield* start()
       yield* server.webhook(yield* server.team("ops"), "{{text}}", { name: "Say", mcp_tool: "say" })
@@ -400,7 +394,7 @@ describe("MCP", () => {
     })
   )
 
-  it.scopedLive("answers what is no request of the protocol in its own way", () =>
+  it.live("answers what is no request of the protocol in its own way", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const headers = { authorization: `Bearer ${adminKey}`, accept: "application/json, text/event-stream" }

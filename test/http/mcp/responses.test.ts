@@ -7,7 +7,7 @@ import { makeLeader } from "../events/StepLeader.ts"
 import { adminKey, start } from "../Server.ts"
 
 describe("a response of /mcp", () => {
-  it.scopedLive("comes sooner to a client that hears no progress: it named no token, or takes no events", () =>
+  it.live("comes sooner to a client that hears no progress: it named no token, or takes no events", () =>
     Effect.gen(function* () {
       const { does, leader } = yield* makeLeader
       const server = yield* start()
@@ -37,7 +37,7 @@ describe("a response of /mcp", () => {
     )
   )
 
-  it.scopedLive("has a form that the client takes, whichever it names", () =>
+  it.live("has a form that the client takes, whichever it names", () =>
     Effect.gen(function* () {
       const server = yield* start()
       yield* server.webhook(yield* server.team("ops"), "{{text}}", { mcp_tool: "say" })
@@ -94,7 +94,7 @@ describe("a response of /mcp", () => {
     })
   )
 
-  it.scopedLive("repeats numbers of a call as they were written", () =>
+  it.live("repeats numbers of a call as they were written", () =>
     Effect.gen(function* () {
       const server = yield* start()
       yield* server.webhook(yield* server.team("ops"), "{{n}}", { mcp_tool: "say" })

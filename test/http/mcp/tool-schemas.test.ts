@@ -128,7 +128,7 @@ const tools: Record<string, readonly [template: string, settings: object, listed
 }
 
 describe("the tools of /mcp", () => {
-  it.scopedLive("are ones that the APIs of models accept, for every shape of template and schema", () =>
+  it.live("are ones that the APIs of models accept, for every shape of template and schema", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const team = yield* server.team("ops")

@@ -1,6 +1,6 @@
-import { HttpLayerRouter } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
+import { HttpRouter } from "effect/http"
 import { Bus } from "../../../src/bus/Bus.ts"
 import { Shutdown } from "../../../src/engine/Shutdown.ts"
 import { makeKey } from "../../../src/engine/verify/SecretKeys.ts"
@@ -11,14 +11,14 @@ import { TimeStore } from "../../../src/repo/TimeStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { call, refusal } from "../Client.ts"
-import { listening, listeningPort, start } from "../Server.ts"
+import { changed, listening, listeningPort, start } from "../Server.ts"
 
 /** Once the database has answered in time, which takes several attempts on a busy machine. */
 const readiness = ({ http }: { readonly http: ReturnType<typeof call> }) =>
   repeatUntil(http("GET", "/health/ready"), ({ json }) => json.database === "ok" && json.secret_key !== "out of reach")
 
 describe("health", () => {
-  it.scopedLive("reports that the server is alive, whatever is out of reach", () =>
+  it.live("reports that the server is alive, whatever is out of reach", () =>
     Effect.gen(function* () {
       const { http, faults } = yield* start()
       faults.add("database").add("broker")
@@ -27,7 +27,7 @@ describe("health", () => {
     })
   )
 
-  it.scopedLive("reports whether the server can accept triggers, and what is out of reach", () =>
+  it.live("reports whether the server can accept triggers, and what is out of reach", () =>
     Effect.gen(function* () {
       const { http, faults, shutdown } = yield* start()
       const ready = yield* readiness({ http })
@@ -49,7 +49,7 @@ describe("health", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "reports that the server has not the key of the secrets in the database once there are any, and stores none with its own",
     () =>
       Effect.gen(function* () {
@@ -92,10 +92,10 @@ describe("health", () => {
       })
   )
 
-  it.scopedLive("shows how far the server's clock is ahead of the database's", () =>
+  it.live("shows how far the server's clock is ahead of the database's", () =>
     Effect.gen(function* () {
       const databaseTime = Effect.sync(() => Date.now() - 3_600_000)
-      const { http } = yield* start({ repo: Layer.map(layerRepo, Context.add(TimeStore, { databaseTime })) })
+      const { http } = yield* start({ repo: changed(layerRepo, Context.add(TimeStore, { databaseTime })) })
       const ready = yield* readiness({ http })
       expect(ready.json).toMatchObject({ status: "ok", clock_offset_seconds: expect.closeTo(3_600, -2) })
       const [, seconds] = /^webhook_clock_offset_seconds ([\d.]+)$/m.exec((yield* http("GET", "/metrics")).text) ?? []
@@ -103,10 +103,10 @@ describe("health", () => {
     })
   )
 
-  it.scopedLive("answers within a second when the database does not answer", () =>
+  it.live("answers within a second when the database does not answer", () =>
     Effect.gen(function* () {
       const server = yield* Layer.build(
-        HttpLayerRouter.serve(Health.layer, { disableLogger: true, disableListenLog: true }).pipe(
+        HttpRouter.serve(Health.layer, { disableLogger: true, disableListenLog: true }).pipe(
           Layer.provideMerge(listening),
           Layer.provide([
             Layer.mock(ChangeFeed, { ping: Effect.never }),

@@ -1,12 +1,13 @@
 /** The OpenAPI document describes the server: it is valid and complete, and every response in it exists. */
 import { randomUUID } from "node:crypto"
-import type { OpenApi } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { DateTime, Duration, Effect } from "effect"
+import type { OpenApi } from "effect/http-api"
 import { titles } from "../../../src/api/ProblemTitles.ts"
 import { makeAlertRuleId, WebhookId } from "../../../src/domain/Id.ts"
+import { operationsIn } from "../../../src/http/operations/OpenApi.ts"
 import { AlertStore } from "../../../src/repo/alert/AlertStore.ts"
 import { WebhookStore } from "../../../src/repo/manage/WebhookStore.ts"
 import { repeatUntil } from "../../support/Until.ts"
@@ -14,9 +15,7 @@ import { type Answer, type Call, sorted } from "../Client.ts"
 import { adminKey, failing, silent, start } from "../Server.ts"
 
 const operationsOf = (document: OpenApi.OpenAPISpec) =>
-  Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation }))
-  )
+  operationsIn(document).map(({ method, ...rest }) => ({ ...rest, method: method.toUpperCase() }))
 
 const fetched = Effect.gen(function* () {
   const { http } = yield* start()
@@ -42,7 +41,7 @@ const strictly = (value: any): any => {
 }
 
 /** The delivery of an alert to the one alert destination. */
-const alertDeliveryOf = (server: Effect.Effect.Success<ReturnType<typeof start>>) =>
+const alertDeliveryOf = (server: Effect.Success<ReturnType<typeof start>>) =>
   Effect.gen(function* () {
     const store = yield* AlertStore
     const [now, id] = [yield* DateTime.now, yield* makeAlertRuleId]
@@ -60,7 +59,7 @@ const alertDeliveryOf = (server: Effect.Effect.Success<ReturnType<typeof start>>
   }).pipe(Effect.provide(server.repo))
 
 describe("/openapi.json", () => {
-  it.scopedLive("is valid OpenAPI 3.1", () =>
+  it.live("is valid OpenAPI 3.1", () =>
     Effect.gen(function* () {
       const document = yield* fetched
       const result = yield* Effect.promise(() => new Validator().validate(structuredClone(document) as any))
@@ -69,7 +68,7 @@ describe("/openapi.json", () => {
     })
   )
 
-  it.scopedLive("describes every operation, parameter, response and field", () =>
+  it.live("describes every operation, parameter, response and field", () =>
     Effect.gen(function* () {
       const document = yield* fetched
       const bare: Array<string> = []
@@ -100,7 +99,7 @@ describe("/openapi.json", () => {
     })
   )
 
-  it.scopedLive("declares 400 for every operation with a query parameter, since any may be invalid", () =>
+  it.live("declares 400 for every operation with a query parameter, since any may be invalid", () =>
     Effect.gen(function* () {
       const queried = operationsOf(yield* fetched).filter(({ operation }) =>
         operation.parameters.some((parameter) => parameter.in === "query")
@@ -111,7 +110,7 @@ describe("/openapi.json", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "requires the key or the session on all of /api, a leader's key on /leader, and a token where a trigger's path has none",
     () =>
       Effect.gen(function* () {
@@ -130,7 +129,7 @@ describe("/openapi.json", () => {
       })
   )
 
-  it.scopedLive("says where the server is, which codes there are, and where unknown fields are refused", () =>
+  it.live("says where the server is, which codes there are, and where unknown fields are refused", () =>
     Effect.gen(function* () {
       const document = (yield* fetched) as any
       expect(document.servers).toEqual([{ url: "/" }])
@@ -149,7 +148,7 @@ describe("/openapi.json", () => {
     })
   )
 
-  it.scopedLive("describes both bodies of a trigger, and what verified webhooks ask for", () =>
+  it.live("describes both bodies of a trigger, and what verified webhooks ask for", () =>
     Effect.gen(function* () {
       const document = (yield* fetched) as any
       const { description, requestBody } = document.paths["/webhook/trigger/{token}"].post
@@ -168,7 +167,7 @@ describe("/openapi.json", () => {
     })
   )
 
-  it.scopedLive("documents exactly the responses that the server sends", () =>
+  it.live("documents exactly the responses that the server sends", () =>
     Effect.gen(function* () {
       const document = yield* fetched
       const ajv = new Ajv2020({ strict: false, validateFormats: false })
@@ -574,7 +573,7 @@ describe("/openapi.json", () => {
       // The store takes a template that the API would refuse.
       const stored = yield* open.webhook("ops")
       yield* Effect.flatMap(WebhookStore, (store) =>
-        store.updateWebhook(WebhookId.make(stored.id), { prompt_template: "{{", updated_at: DateTime.unsafeMake(0) })
+        store.updateWebhook(WebhookId.make(stored.id), { prompt_template: "{{", updated_at: DateTime.makeUnsafe(0) })
       ).pipe(Effect.provide(open.repo))
       yield* admin(422, "POST", `/api/webhooks/${stored.id}/templates/2/restore`)
       yield* admin(200, "GET", `/api/runs/${run_id}`)
@@ -639,7 +638,7 @@ describe("/openapi.json", () => {
       // Sessions.
       const signIn = open.http("POST", "/api/session", { body: { key: adminKey } })
       const newSession = Effect.map(
-        Effect.zipRight(signIn, open.admin("GET", "/api/sessions")),
+        Effect.andThen(signIn, open.admin("GET", "/api/sessions")),
         ({ json }) => json.data[0]
       )
       const session = `/api/sessions/${(yield* newSession).id}`
@@ -898,7 +897,7 @@ describe("/openapi.json", () => {
 })
 
 describe("/docs", () => {
-  it.scopedLive("is one page without scripts and without requests to another server", () =>
+  it.live("is one page without scripts and without requests to another server", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
       const { text, headers, status } = yield* http("GET", "/docs")
@@ -910,7 +909,7 @@ describe("/docs", () => {
     })
   )
 
-  it.scopedLive("has an anchor for every operation, every code and every link in it", () =>
+  it.live("has an anchor for every operation, every code and every link in it", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
       const { text } = yield* http("GET", "/docs")

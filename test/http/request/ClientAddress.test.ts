@@ -1,13 +1,13 @@
-import type { HttpServerRequest } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { clientAddress, networkOf } from "../../../src/http/request/ClientAddress.ts"
 import { parseNetworks } from "../../../src/runtime/Networks.ts"
 import { start } from "../Server.ts"
 
 const addressOf = (trusted: ReadonlyArray<string>, peer: string | undefined, forwardedFor?: string) =>
   clientAddress(Option.getOrThrow(parseNetworks(trusted)), {
-    remoteAddress: Option.fromNullable(peer),
+    remoteAddress: Option.fromNullishOr(peer),
     headers: forwardedFor === undefined ? {} : { "x-forwarded-for": forwardedFor }
   } as HttpServerRequest.HttpServerRequest)
 
@@ -61,14 +61,14 @@ describe("the server's own address", () => {
       return { origin, url: json.trigger_url as string }
     })
 
-  it.scopedLive("is what a trusted proxy was asked for", () =>
+  it.live("is what a trusted proxy was asked for", () =>
     Effect.gen(function* () {
       const { url } = yield* triggerUrl(["127.0.0.0/8"])
       expect(url).toMatch(/^https:\/\/hooks\.example\.com\/webhook\/trigger\//)
     })
   )
 
-  it.scopedLive("is not what anyone else says it is", () =>
+  it.live("is not what anyone else says it is", () =>
     Effect.gen(function* () {
       const { origin, url } = yield* triggerUrl(["10.0.0.0/8"])
       expect(url.startsWith(`${origin}/`)).toBe(true)

@@ -1,10 +1,10 @@
 /** A path is a route's only as it is spelled there. */
-import { HttpLayerRouter } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { HttpRouter } from "effect/http"
 import * as Routes from "../../../src/http/serve/Routes.ts"
 import { call, refusal, wire } from "../Client.ts"
-import { adminKey, hello, listening, listeningPort, services, start, startWithWebhook, triggers } from "../Server.ts"
+import { adminKey, echo, hello, lead, listening, listeningPort, services, start, startWithWebhook } from "../Server.ts"
 
 const authorization = `Bearer ${adminKey}`
 
@@ -20,7 +20,7 @@ const spellings = (path: string): ReadonlyArray<string> => {
   ]
 }
 
-triggers("a trigger under another spelling of its path is not found, and starts nothing", () =>
+it.live("a trigger under another spelling of its path is not found, and starts nothing", () =>
   Effect.gen(function* () {
     const { http, hook, post, runs } = yield* startWithWebhook
     const { run_id } = (yield* post(hello)).json
@@ -35,7 +35,7 @@ triggers("a trigger under another spelling of its path is not found, and starts 
 )
 
 describe("other paths", () => {
-  it.scopedLive("are not found under another spelling, whatever the method", () =>
+  it.live("are not found under another spelling, whatever the method", () =>
     Effect.gen(function* () {
       const { http } = yield* start()
       for (const path of ["/api/webhooks", "/api/teams", "/api/session", "/metrics", "/health/live", "/docs"]) {
@@ -50,7 +50,7 @@ describe("other paths", () => {
     })
   )
 
-  it.scopedLive("may be given with the server's address, as proxies do", () =>
+  it.live("may be given with the server's address, as proxies do", () =>
     Effect.gen(function* () {
       const { port } = yield* start()
       const { text } = yield* wire(port, "GET http://x/health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -58,7 +58,7 @@ describe("other paths", () => {
     })
   )
 
-  it.scopedLive("answer every method that they do not have with 405 and Allow", () =>
+  it.live("answer every method that they do not have with 405 and Allow", () =>
     Effect.gen(function* () {
       const { http, port } = yield* start()
       for (const [path, allow] of [
@@ -78,13 +78,13 @@ describe("other paths", () => {
   )
 })
 
-it.scopedLive("a host that mounts the routes under a prefix has the same paths below it", () =>
+it.live("a host that mounts the routes under a prefix has the same paths below it", () =>
   Effect.gen(function* () {
     const prefixed = Layer.effect(
-      HttpLayerRouter.HttpRouter,
-      Effect.map(HttpLayerRouter.HttpRouter, (router) => router.prefixed("/hooks"))
+      HttpRouter.HttpRouter,
+      Effect.map(HttpRouter.HttpRouter, (router) => router.prefixed("/hooks"))
     )
-    const host = HttpLayerRouter.serve(Layer.provide(Routes.layer, prefixed), { disableListenLog: true })
+    const host = HttpRouter.serve(Layer.provide(Routes.layer, prefixed), { disableListenLog: true })
     const context = yield* Layer.build(host.pipe(Layer.provideMerge(listening), Layer.provideMerge(services())))
     const port = yield* Effect.provide(listeningPort, context)
     const http = call(`http://127.0.0.1:${port}`)
@@ -94,6 +94,11 @@ it.scopedLive("a host that mounts the routes under a prefix has the same paths b
     for (const path of ["/hooks/API/webhooks", "/hooks/Metrics", "/hooks/metrics;x"]) {
       expect((yield* http("GET", path, { headers: { authorization } })).status, path).toBe(404)
     }
+    yield* http("POST", "/hooks/api/teams", { body: { team: "api" }, headers: { authorization } })
+    yield* Effect.provide(lead("api", echo), context)
+    const messages = "/hooks/api/teams/api/messages"
+    const sent = yield* http("POST", messages, { body: { message: "hi" }, headers: { authorization } })
+    expect(sent.headers.get("location")).toBe(`/hooks/api/runs/${sent.json.message_id}`)
     expect((yield* http("POST", "/hooks/webhook/trigger/x", { body: hello })).status).toBe(404)
     expect((yield* http("PUT", "/hooks/webhook/trigger/x", { body: hello })).status).toBe(405)
     for (const path of ["/hooks/api/webhooks", "/hooks/metrics"]) {
@@ -104,7 +109,7 @@ it.scopedLive("a host that mounts the routes under a prefix has the same paths b
 )
 
 describe("a request with two Host headers", () => {
-  triggers("is refused, whatever it asks for", () =>
+  it.live("is refused, whatever it asks for", () =>
     Effect.gen(function* () {
       const { hook, port, runs } = yield* startWithWebhook
       const body = JSON.stringify(hello)

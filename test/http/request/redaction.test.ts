@@ -1,7 +1,7 @@
 /** What the server records about its requests: the route's pattern, never a token. */
-import { FetchHttpClient, HttpLayerRouter, HttpMiddleware, HttpServer, HttpServerResponse } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Layer, Logger, Option, Redacted, Tracer } from "effect"
+import { FetchHttpClient, HttpMiddleware, HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import * as Client from "../../../src/api/Client.ts"
 import * as Routes from "../../../src/http/serve/Routes.ts"
 import { call, wire } from "../Client.ts"
@@ -12,7 +12,7 @@ const recorder = Effect.map(Effect.tracer, (native) => {
   const logs: Array<string> = []
   const spans: Array<Tracer.Span> = []
   const logger = Logger.make((entry) => {
-    logs.push(`${Logger.logfmtLogger.log(entry)} ${Cause.pretty(entry.cause)} ${JSON.stringify(entry.message)}`)
+    logs.push(`${Logger.formatLogFmt.log(entry)} ${Cause.pretty(entry.cause)} ${JSON.stringify(entry.message)}`)
   })
   const tracer = Tracer.make({
     context: native.context,
@@ -31,7 +31,7 @@ const recorder = Effect.map(Effect.tracer, (native) => {
         span.status._tag === "Ended" && Exit.isFailure(span.status.exit) ? Cause.pretty(span.status.exit.cause) : ""
     })
   return {
-    layer: Layer.merge(Logger.replace(Logger.defaultLogger, logger), Layer.setTracer(tracer)),
+    layer: Layer.merge(Logger.layer([logger]), Layer.succeed(Tracer.Tracer, tracer)),
     logs,
     spans,
     text: () => [...logs, ...spans.map(spanText)].join("\n")
@@ -149,13 +149,13 @@ const webhook = (port: number) =>
 
 /** All that spans may say, here and in the bus's place in memory. A statement's text has no values. */
 const attributes = [
-  ...["db.system.name", "db.operation.name", "db.query.text"],
+  ...["db.system.name", "effect.sql.method", "db.query.text"],
   ...["http.request.method", "http.route", "http.response.status_code", "run.id"],
   ...["team", "run_id", "replies", "prompts", "runs", "messaging.system"]
 ]
 
 describe("a token is in no log line, span, metric or output", () => {
-  it.scopedLive("of the server itself", () =>
+  it.live("of the server itself", () =>
     Effect.gen(function* () {
       const recorded = yield* recorder
       const { outputs } = yield* printed
@@ -185,17 +185,17 @@ describe("a token is in no log line, span, metric or output", () => {
     })
   )
 
-  const ownRoutes = HttpLayerRouter.add("GET", "/host", HttpServerResponse.text("the host's own"))
+  const ownRoutes = HttpRouter.add("GET", "/host", HttpServerResponse.text("the host's own"))
 
   /** Hosts that leave Effect's logger and tracer on, as they are by default. */
   const hosts = {
-    "of a host that serves the routes beside its own": HttpLayerRouter.serve(Layer.merge(ownRoutes, Routes.layer), {
+    "of a host that serves the routes beside its own": HttpRouter.serve(Layer.merge(ownRoutes, Routes.layer), {
       disableListenLog: true
     }),
-    "of a host whose server was built before the routes": Layer.unwrapScoped(
+    "of a host whose server was built before the routes": Layer.unwrap(
       Effect.gen(function* () {
         // In a fiber that keeps its settings to itself, so that only what happens on each request has an effect.
-        const building = yield* Effect.forkScoped(HttpLayerRouter.toHttpEffect(Layer.merge(ownRoutes, Routes.layer)))
+        const building = yield* Effect.forkScoped(HttpRouter.toHttpEffect(Layer.merge(ownRoutes, Routes.layer)))
         const app = yield* Effect.flatten(Fiber.await(building))
         return HttpServer.serve(app as any, HttpMiddleware.logger)
       })
@@ -203,7 +203,7 @@ describe("a token is in no log line, span, metric or output", () => {
   }
 
   for (const [name, host] of Object.entries(hosts)) {
-    it.scopedLive(name, () =>
+    it.live(name, () =>
       Effect.gen(function* () {
         const recorded = yield* recorder
         yield* Effect.gen(function* () {
@@ -233,7 +233,7 @@ describe("a token is in no log line, span, metric or output", () => {
   }
 })
 
-it.scopedLive("a token is in no span of the typed client either", () =>
+it.live("a token is in no span of the typed client either", () =>
   Effect.gen(function* () {
     const recorded = yield* recorder
     yield* Effect.gen(function* () {
@@ -241,16 +241,16 @@ it.scopedLive("a token is in no span of the typed client either", () =>
       const { token } = yield* webhook(yield* team("ops"))
       const client = yield* Client.make({ url: origin, adminKey: Redacted.make(adminKey) })
       const payload = { variables: { text: "x" } }
-      yield* client.trigger.trigger({ path: { token }, urlParams: {}, headers: {}, payload })
+      yield* client.trigger.trigger({ params: { token }, query: {}, headers: {}, payload })
       yield* client.teams.list()
-      expect(recorded.spans.some(({ kind, name }) => kind === "client" && name === "http.client GET")).toBe(true)
+      expect(recorded.spans.some(({ kind, name }) => kind === "client" && name === "GET")).toBe(true)
       expect(recorded.text()).not.toContain(token)
     }).pipe(Effect.provide(recorded.layer), Effect.provide(FetchHttpClient.layer))
   })
 )
 
 describe("a request", () => {
-  it.scopedLive("has one log line with route, status, duration and run, and a span of the same name", () =>
+  it.live("has one log line with route, status, duration and run, and a span of the same name", () =>
     Effect.gen(function* () {
       const recorded = yield* recorder
       yield* Effect.gen(function* () {
@@ -276,7 +276,7 @@ describe("a request", () => {
     })
   )
 
-  it.scopedLive("continues its caller's trace", () =>
+  it.live("continues its caller's trace", () =>
     Effect.gen(function* () {
       const recorded = yield* recorder
       yield* Effect.gen(function* () {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { pages } from "../../../src/api/Pages.ts"
 import type { Answer } from "../Client.ts"
-import { hello, type Options, start, triggers } from "../Server.ts"
+import { hello, type Options, start } from "../Server.ts"
 
 /** One answer of every kind, good and refused. */
 const answers = (options: Options) =>
@@ -34,7 +34,7 @@ const answers = (options: Options) =>
   })
 
 describe("every answer", () => {
-  triggers("keeps browsers from guessing at its type, and from telling others its address", () =>
+  it.live("keeps browsers from guessing at its type, and from telling others its address", () =>
     Effect.gen(function* () {
       for (const [name, { headers }] of yield* answers({})) {
         expect(headers.get("x-content-type-options"), name).toBe("nosniff")
@@ -44,7 +44,7 @@ describe("every answer", () => {
     })
   )
 
-  triggers("asks for TLS from then on, when that is how the server is reached", () =>
+  it.live("asks for TLS from then on, when that is how the server is reached", () =>
     Effect.gen(function* () {
       for (const [name, { headers }] of yield* answers({ publicUrl: "https://hooks.example.com" })) {
         expect(headers.get("strict-transport-security"), name).toBe("max-age=31536000")
@@ -52,7 +52,7 @@ describe("every answer", () => {
     })
   )
 
-  it.scopedLive("that is a document says what it may load, and that no page may frame it", () =>
+  it.live("that is a document says what it may load, and that no page may frame it", () =>
     Effect.gen(function* () {
       const documents = (yield* answers({})).filter(([, { headers }]) => /html/.test(headers.get("content-type") ?? ""))
       expect(documents.map(([name]) => name)).toStrictEqual(["docs", "the UI"])

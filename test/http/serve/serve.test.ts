@@ -1,6 +1,6 @@
-import { HttpLayerRouter, HttpServerResponse } from "@effect/platform"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import * as NodeServer from "../../../src/http/serve/NodeServer.ts"
 import * as Routes from "../../../src/http/serve/Routes.ts"
 import { freePort } from "../../support/Process.ts"
@@ -9,7 +9,7 @@ import { call } from "../Client.ts"
 import { adminKey, hello, lead, services, silent } from "../Server.ts"
 
 describe("a host's server", () => {
-  it.scopedLive("listens once all of its routes exist", () =>
+  it.live("listens once all of its routes exist", () =>
     Effect.gen(function* () {
       const port = yield* Effect.promise(freePort)
       const hasListened = Effect.promise(() =>
@@ -20,14 +20,14 @@ describe("a host's server", () => {
       )
       const building = yield* Deferred.make<void>()
       const built = yield* Deferred.make<void>()
-      const slow = Layer.unwrapEffect(
+      const slow = Layer.unwrap(
         Effect.gen(function* () {
           yield* Deferred.succeed(building, undefined)
           yield* Deferred.await(built)
-          return HttpLayerRouter.add("GET", "/hello", HttpServerResponse.text("hello"))
+          return HttpRouter.add("GET", "/hello", HttpServerResponse.text("hello"))
         })
       )
-      const server = yield* Effect.fork(Layer.build(Layer.provide(NodeServer.serve(slow, { port }), services())))
+      const server = yield* Effect.forkChild(Layer.build(Layer.provide(NodeServer.serve(slow, { port }), services())))
       yield* Deferred.await(building)
       expect(yield* hasListened).toBe("refused")
       yield* Deferred.succeed(built, undefined)
@@ -36,7 +36,7 @@ describe("a host's server", () => {
     })
   )
 
-  it.scopedLive("answers a caller that waits for longer than the grace with 503 and its run, and then closes", () =>
+  it.live("answers a caller that waits for longer than the grace with 503 and its run, and then closes", () =>
     Effect.gen(function* () {
       const port = yield* Effect.promise(freePort)
       const scope = yield* Scope.make()
@@ -51,7 +51,7 @@ describe("a host's server", () => {
       yield* http("POST", "/api/teams", { headers, body: { team: "ops" } })
       const body = { name: "a webhook", team: "ops", prompt_template: "{{text}}" }
       const { json } = yield* http("POST", "/api/webhooks", { headers, body })
-      const caller = yield* Effect.fork(http("POST", `/webhook/trigger/${json.token}?wait=true`, { body: hello }))
+      const caller = yield* Effect.forkChild(http("POST", `/webhook/trigger/${json.token}?wait=true`, { body: hello }))
       const runs = http("GET", `/api/webhooks/${json.webhook.id}/runs`, { headers })
       const run = yield* untilEffect(
         "the run is accepted",

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto"
 import { Effect } from "effect"
 import { start } from "../Server.ts"
 
-type Server = Effect.Effect.Success<ReturnType<typeof start>>
+type Server = Effect.Success<ReturnType<typeof start>>
 
 export const secret = "It's a Secret to Everybody"
 

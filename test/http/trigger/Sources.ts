@@ -27,10 +27,10 @@ export const recorded = (name: string) => readFileSync(new URL(`recorded/${name}
 /** A server for the tests of a file. */
 export const serve = () => {
   const scope = Effect.runSync(Scope.make())
-  let server: Effect.Effect.Success<ReturnType<typeof start>>
+  let server: Effect.Success<ReturnType<typeof start>>
   let teams = 0
   beforeAll(async () => {
-    server = await Effect.runPromise(Scope.extend(start(), scope))
+    server = await Effect.runPromise(Scope.provide(start(), scope))
   })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
@@ -38,9 +38,9 @@ export const serve = () => {
   const setUp = (recipe: Recipe, secret = secretFor(recipe)) =>
     Effect.gen(function* () {
       const prompts = yield* Queue.unbounded<Prompt>()
-      const team = yield* Scope.extend(
+      const team = yield* Scope.provide(
         server.team(`team-${teams++}`, ({ prompt, reply }) =>
-          Effect.zipRight(Queue.offer(prompts, prompt), reply({ _tag: "Answered", response: "done" }))
+          Effect.andThen(Queue.offer(prompts, prompt), reply({ _tag: "Answered", response: "done" }))
         ),
         scope
       )

@@ -5,11 +5,11 @@ import fc from "fast-check"
 import { filter } from "../../../src/domain/prompt/Filter.ts"
 import { reasonOf, textOfReason } from "../../../src/domain/prompt/FilterReason.ts"
 import { refusal } from "../Client.ts"
-import { start, trigger } from "../Server.ts"
+import { start } from "../Server.ts"
 
-type Admin = Effect.Effect.Success<ReturnType<typeof start>>["admin"]
+type Admin = Effect.Success<ReturnType<typeof start>>["admin"]
 
-trigger("a trigger for which accept_if does not hold is answered with 200, starts no run, and is counted", () =>
+it.live("a trigger for which accept_if does not hold is answered with 200, starts no run, and is counted", () =>
   Effect.gen(function* () {
     const { admin, history, http, team, webhook } = yield* start()
     const accept_if = "branch == 'main' && length(labels || `[]`) > `0`"
@@ -46,7 +46,7 @@ trigger("a trigger for which accept_if does not hold is answered with 200, start
   })
 )
 
-trigger("accept_if of a webhook that takes payloads is over payload, headers and query", () =>
+it.live("accept_if of a webhook that takes payloads is over payload, headers and query", () =>
   Effect.gen(function* () {
     const { history, http, team, webhook } = yield* start()
     const accept_if = `headers."x-github-event" == 'push' && payload.ref == 'refs/heads/main' && query.env == 'live'`
@@ -60,7 +60,7 @@ trigger("accept_if of a webhook that takes payloads is over payload, headers and
   })
 )
 
-trigger("split takes the number of splits, which cannot be negative", () =>
+it.live("split takes the number of splits, which cannot be negative", () =>
   Effect.gen(function* () {
     const { http, team, webhook } = yield* start()
     const accept_if = "join('|', split(text, ',', n)) == parts"
@@ -77,7 +77,7 @@ trigger("split takes the number of splits, which cannot be negative", () =>
   })
 )
 
-it.scopedLive.each([
+it.live.each([
   'length(split(pad_left(`"x"`, n, `"y"`), `""`)) > `0`',
   'upper(pad_left(`"x"`, n, `"y"`))',
   "contains(text, late)"
@@ -119,7 +119,7 @@ describe("a filter that cannot be right is refused when it is saved", () => {
   const create = (admin: Admin, team: string, settings: object, accept_if: string) =>
     admin("POST", "/api/webhooks", { body: { name: "Filter", team, prompt_template: "{{b}}", ...settings, accept_if } })
 
-  it.scopedLive("with what to write instead", () =>
+  it.live("with what to write instead", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       const ops = yield* team("ops")
@@ -133,7 +133,7 @@ describe("a filter that cannot be right is refused when it is saved", () => {
     })
   )
 
-  it.scopedLive("and no other", () =>
+  it.live("and no other", () =>
     Effect.gen(function* () {
       const { admin, team } = yield* start()
       const ops = yield* team("ops")
@@ -151,7 +151,7 @@ describe("a filter that cannot be right is refused when it is saved", () => {
     })
   )
 
-  it.scopedLive("also when the input becomes another", () =>
+  it.live("also when the input becomes another", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       const { id } = yield* webhook(yield* team("ops"), "{{branch}}", { accept_if: "branch == 'main'" })

@@ -1,7 +1,7 @@
-import { describe, expect } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Queue } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
-import { hello, repoAtNoon, repoWithClock, start, trigger } from "../Server.ts"
+import { hello, repoAtNoon, repoWithClock, start } from "../Server.ts"
 
 const report = {
   usage: { input_tokens: 1200, output_tokens: 34, cached_input_tokens: 200, cost_usd: 0.0125, model: "m-1" },
@@ -16,7 +16,7 @@ const report = {
 let servers = 0
 
 describe("what an agent reports of its work", () => {
-  trigger("comes with the answer and with the error, and is part of the run, its export and the metrics", () =>
+  it.live("comes with the answer and with the error, and is part of the run, its export and the metrics", () =>
     Effect.gen(function* () {
       const { team, webhook, http, admin } = yield* start({ repo: repoAtNoon })
       const name = `review-${++servers}`
@@ -58,7 +58,7 @@ describe("what an agent reports of its work", () => {
     })
   )
 
-  trigger("is kept when the run was cancelled or has timed out before, and counts once", () =>
+  it.live("is kept when the run was cancelled or has timed out before, and counts once", () =>
     Effect.gen(function* () {
       const { putAhead, repo } = repoWithClock()
       const { team, webhook, http, admin } = yield* start({ repo })
@@ -74,7 +74,7 @@ describe("what an agent reports of its work", () => {
         })
       )
       const hook = yield* webhook(review, "{{text}}", { timeout_seconds: 60 })
-      const waiting = yield* Effect.fork(
+      const waiting = yield* Effect.forkChild(
         http("POST", `${hook.path}?wait=true`, { body: { variables: { text: "slow" } } })
       )
       yield* Queue.take(begun)

@@ -1,10 +1,10 @@
-import { describe, expect } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { refusal } from "../Client.ts"
-import { hello, start, triggers } from "../Server.ts"
+import { hello, start } from "../Server.ts"
 
 describe("refuses, in this order,", () => {
-  triggers(
+  it.live(
     "2: callers from an address that the webhook does not allow, before anything else is read, and on its runs",
     () =>
       Effect.gen(function* () {
@@ -39,7 +39,7 @@ describe("refuses, in this order,", () => {
       })
   )
 
-  triggers("2: callers behind a trusted proxy by the address that it reports", () =>
+  it.live("2: callers behind a trusted proxy by the address that it reports", () =>
     Effect.gen(function* () {
       const { team, webhook, http } = yield* start({ trustedProxies: ["127.0.0.1"] })
       const { path } = yield* webhook(yield* team("ops"), "{{text}}", { allow_from: ["10.0.0.0/8"] })

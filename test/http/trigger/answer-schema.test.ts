@@ -1,9 +1,9 @@
 /** Answers with a shape: `answer_schema`. */
-import { describe, expect } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { receiver } from "../../support/Receiver.ts"
 import { repeatUntil } from "../../support/Until.ts"
-import { adminKey, hello, start, trigger } from "../Server.ts"
+import { adminKey, hello, start } from "../Server.ts"
 
 const schema = {
   type: "object",
@@ -27,7 +27,7 @@ const asked = (answer_schema: object = schema, fields: object = {}) =>
   })
 
 describe("an answer with a schema", () => {
-  trigger("is a value, beside its text, for the caller and in the run, with its numbers as they were written", () =>
+  it.live("is a value, beside its text, for the caller and in the run, with its numbers as they were written", () =>
     Effect.gen(function* () {
       const { admin, ask, hook, http, run } = yield* asked()
       const texts = [
@@ -65,7 +65,7 @@ describe("an answer with a schema", () => {
     })
   )
 
-  trigger("that does not match ends the run as `answer_invalid`, with its faults, its text and no retry", () =>
+  it.live("that does not match ends the run as `answer_invalid`, with its faults, its text and no retry", () =>
     Effect.gen(function* () {
       const { ask, http, hook, run } = yield* asked(schema, { retries: { max_retries: 2, backoff_seconds: 1 } })
       const cases = [
@@ -90,7 +90,7 @@ describe("an answer with a schema", () => {
     })
   )
 
-  trigger("is not checked if it is a question, or if the webhook had no schema when the run was accepted", () =>
+  it.live("is not checked if it is a question, or if the webhook had no schema when the run was accepted", () =>
     Effect.gen(function* () {
       const { admin, ask, hook, http } = yield* asked()
       const question = yield* ask("ask Which branch?")
@@ -103,7 +103,7 @@ describe("an answer with a schema", () => {
     })
   )
 
-  trigger("is checked, and no question, if the agent may not ask", () =>
+  it.live("is checked, and no question, if the agent may not ask", () =>
     Effect.gen(function* () {
       const { ask, run } = yield* asked(schema, { agent_asks: "refuse" })
       const question = yield* ask("ask Which branch?")
@@ -114,7 +114,7 @@ describe("an answer with a schema", () => {
     })
   )
 
-  trigger("is checked by the schema that the webhook had when the run was accepted, and once", () =>
+  it.live("is checked by the schema that the webhook had when the run was accepted, and once", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const edited = yield* Deferred.make<void>()
@@ -139,7 +139,7 @@ describe("an answer with a schema", () => {
     })
   )
 
-  trigger("may be any JSON, also null, and one that takes too long to check is invalid", () =>
+  it.live("may be any JSON, also null, and one that takes too long to check is invalid", () =>
     Effect.gen(function* () {
       const anything = yield* asked({})
       expect((yield* anything.ask("null")).json).toMatchObject({ status: "success", answer: null })
@@ -150,7 +150,7 @@ describe("an answer with a schema", () => {
     })
   )
 
-  trigger("is in events, templates and chains of destinations, and is the structured content of a tool's result", () =>
+  it.live("is in events, templates and chains of destinations, and is the structured content of a tool's result", () =>
     Effect.gen(function* () {
       const { admin, ask, hook, http, webhook } = yield* asked(schema, { mcp_tool: "review" })
       const { received, url } = yield* receiver(200)
@@ -188,7 +188,7 @@ describe("an answer with a schema", () => {
     })
   )
 
-  trigger("needs a schema that can be used", () =>
+  it.live("needs a schema that can be used", () =>
     Effect.gen(function* () {
       const { admin, hook } = yield* asked()
       const edit = (answer_schema: object) => admin("PATCH", `/api/webhooks/${hook.id}`, { body: { answer_schema } })

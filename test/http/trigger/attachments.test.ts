@@ -103,7 +103,7 @@ const started = (setting: (port: number) => object = () => ({})) =>
   })
 
 describe("a file that a request names", () => {
-  it.scopedLive("is fetched when the leader asks for it, once, and then like one that was sent", () =>
+  it.live("is fetched when the leader asks for it, once, and then like one that was sent", () =>
     Effect.gen(function* () {
       const { admin, at, file, filesOf, host, origin, taken } = yield* started()
       const prompt = yield* taken({
@@ -119,7 +119,7 @@ describe("a file that a request names", () => {
       const release = untilEffect(
         "both have asked",
         Effect.sync(() => host.received.length === 2)
-      ).pipe(Effect.zipRight(Effect.sleep("50 millis")), Effect.zipRight(Effect.sync(host.release)))
+      ).pipe(Effect.andThen(Effect.sleep("50 millis")), Effect.andThen(Effect.sync(host.release)))
       const [one, two] = yield* Effect.all([file(prompt, "in-2"), file(prompt, "in-2"), release], {
         concurrency: "unbounded"
       })
@@ -139,7 +139,7 @@ describe("a file that a request names", () => {
     })
   )
 
-  it.scopedLive("is found in links of texts, if it is at a host of the webhook", () =>
+  it.live("is found in links of texts, if it is at a host of the webhook", () =>
     Effect.gen(function* () {
       const { at, taken } = yield* started(() => ({ urls: undefined, links_in: "[payload.body, payload.title]" }))
       const body = `See [the log](${at("log.txt")}), <img src="${at("a.png?x=1&amp;y=2")}">, ${at("log.txt")}.
@@ -150,7 +150,7 @@ http://${".".repeat(100_000)}a`
     })
   )
 
-  it.scopedLive("is not fetched from elsewhere: the reason is with the file, and without its URL", () =>
+  it.live("is not fetched from elsewhere: the reason is with the file, and without its URL", () =>
     Effect.gen(function* () {
       const { at, file, host, taken } = yield* started()
       const evil = "http://evil.test/files/x?signature=s3cret"
@@ -190,7 +190,7 @@ http://${".".repeat(100_000)}a`
     })
   )
 
-  it.scopedLive("may be where its host redirects to, if the webhook allows that", () =>
+  it.live("may be where its host redirects to, if the webhook allows that", () =>
     Effect.gen(function* () {
       const { at, file, taken } = yield* started((port) => ({ redirects: [`cdn.test:${port}`] }))
       const prompt = yield* taken({ files: [at("elsewhere"), at("private"), at("round")] })
@@ -203,7 +203,7 @@ http://${".".repeat(100_000)}a`
     })
   )
 
-  it.scopedLive("is fetched with the token of the service's own destination, which no other host gets", () =>
+  it.live("is fetched with the token of the service's own destination, which no other host gets", () =>
     Effect.gen(function* () {
       const { admin, at, file, hook, host, taken } = yield* started((port) => ({
         ...{ token_of: "slack-message", hosts: [`files.test:${port}`, `cdn.test:${port}`] }
@@ -233,7 +233,7 @@ http://${".".repeat(100_000)}a`
     })
   )
 
-  it.scopedLive("is looked for with files.info if Slack names only its ID, as in channels of two workspaces", () =>
+  it.live("is looked for with files.info if Slack names only its ID, as in channels of two workspaces", () =>
     Effect.gen(function* () {
       const { admin, file, hook, host, taken } = yield* started((port) => ({
         ...{ token_of: "slack-message", hosts: [`files.test:${port}`] }
@@ -253,7 +253,7 @@ http://${".".repeat(100_000)}a`
     })
   )
 
-  it.scopedLive("is named as missing if its host answers with a page or a refusal in its place", () =>
+  it.live("is named as missing if its host answers with a page or a refusal in its place", () =>
     Effect.gen(function* () {
       const { at, file, taken } = yield* started((port) => ({
         ...{ token_of: "slack-message", hosts: [`files.test:${port}`] }
@@ -277,7 +277,7 @@ http://${".".repeat(100_000)}a`
     })
   )
 
-  it.scopedLive("is fetched without the token if it is not as safe as the service", () =>
+  it.live("is fetched without the token if it is not as safe as the service", () =>
     Effect.gen(function* () {
       const { admin, at, file, hook, host, taken } = yield* started((port) => ({
         ...{ token_of: "slack-message", hosts: [`files.test:${port}`] }
@@ -289,7 +289,7 @@ http://${".".repeat(100_000)}a`
     })
   )
 
-  it.scopedLive("is asked for again if its host fails", () =>
+  it.live("is asked for again if its host fails", () =>
     Effect.gen(function* () {
       const { at, file, taken } = yield* started()
       const prompt = yield* taken({ files: [at("busy"), at("cut")] })
@@ -298,7 +298,7 @@ http://${".".repeat(100_000)}a`
     })
   )
 
-  it.scopedLive("is one of ten: the agent reads how many were left out", () =>
+  it.live("is one of ten: the agent reads how many were left out", () =>
     Effect.gen(function* () {
       const { at, taken } = yield* started()
       const { files } = yield* taken({ files: Array.from({ length: 12 }, (_, i) => at(`${i}`)) })
@@ -311,7 +311,7 @@ http://${".".repeat(100_000)}a`
 })
 
 describe("an agent", () => {
-  it.scopedLive("has what was fetched in its folder, reads what was not, and goes on", () =>
+  it.live("has what was fetched in its folder, reads what was not, and goes on", () =>
     Effect.gen(function* () {
       const { admin, at, context, hook, http } = yield* started()
       const folder = yield* Effect.acquireRelease(
@@ -341,7 +341,7 @@ Files that came with this message:
 })
 
 describe("the setting", () => {
-  it.scopedLive("is checked when it is saved", () =>
+  it.live("is checked when it is saved", () =>
     Effect.gen(function* () {
       const { admin } = yield* started()
       const draft = { name: "a", team, prompt_template: "x", input: "payload" }

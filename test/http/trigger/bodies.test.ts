@@ -4,7 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { dialog, flood, refusal, wire } from "../Client.ts"
-import { hello, start, startWithWebhook, triggers } from "../Server.ts"
+import { hello, start, startWithWebhook } from "../Server.ts"
 
 const MiB = 1024 * 1024
 
@@ -13,7 +13,7 @@ const little = 32 * MiB
 
 const announced = `Content-Length: ${1024 * MiB}\r\n\r\n`
 
-it.scopedLive("a refused caller that goes on sending gets its answer and is disconnected", () =>
+it.live("a refused caller that goes on sending gets its answer and is disconnected", () =>
   Effect.gen(function* () {
     const { port, hook } = yield* startWithWebhook
     const unknown = `/webhook/trigger/whk_${"0".repeat(43)}`
@@ -41,7 +41,7 @@ it.scopedLive("a refused caller that goes on sending gets its answer and is disc
   })
 )
 
-it.scopedLive("a body in many pieces adds no more listeners to its response than one in one piece", () =>
+it.live("a body in many pieces adds no more listeners to its response than one in one piece", () =>
   Effect.gen(function* () {
     const listeners: Array<number> = []
     const onServer = (server: Server) =>
@@ -68,7 +68,7 @@ it.scopedLive("a body in many pieces adds no more listeners to its response than
   })
 )
 
-triggers("a refused caller with a small body keeps its connection", () =>
+it.live("a refused caller with a small body keeps its connection", () =>
   Effect.gen(function* () {
     const { port } = yield* startWithWebhook
     const request = `POST /webhook/trigger/x HTTP/1.1\r\nHost: x\r\nContent-Length: 65536\r\n\r\n${"x".repeat(65_536)}`
@@ -77,7 +77,7 @@ triggers("a refused caller with a small body keeps its connection", () =>
   })
 )
 
-triggers("a caller that waits for 100 is asked for its body only when nothing else is wrong", () =>
+it.live("a caller that waits for 100 is asked for its body only when nothing else is wrong", () =>
   Effect.gen(function* () {
     const { port, hook, runs } = yield* startWithWebhook
     const body = JSON.stringify(hello)
@@ -106,7 +106,7 @@ triggers("a caller that waits for 100 is asked for its body only when nothing el
   })
 )
 
-triggers(
+it.live(
   "bodies over the server's budget are refused with 503, of the webhook that has the most, until some have ended",
   () =>
     Effect.gen(function* () {

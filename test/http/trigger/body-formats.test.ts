@@ -1,10 +1,10 @@
 /** Bodies as services and people send them: JSON sent as a form, other encodings, forms with files, and compressed. */
 import { gzipSync } from "node:zlib"
-import { describe, expect } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { hello, start, startWithWebhook, trigger, triggers } from "../Server.ts"
+import { hello, start, startWithWebhook } from "../Server.ts"
 
 const formType = "application/x-www-form-urlencoded"
 
@@ -38,7 +38,7 @@ const startWith = Effect.gen(function* () {
 })
 
 describe("JSON that is sent as a form", () => {
-  triggers("gives the variables, as `curl -d` sends it", () =>
+  it.live("gives the variables, as `curl -d` sends it", () =>
     Effect.gen(function* () {
       const { http, hook } = yield* startWithWebhook
       const send = (raw: string, type = formType) =>
@@ -61,7 +61,7 @@ describe("JSON that is sent as a form", () => {
     })
   )
 
-  trigger("is the payload, but no form is taken for JSON", () =>
+  it.live("is the payload, but no form is taken for JSON", () =>
     Effect.gen(function* () {
       const { payload } = yield* startWith
       expect(yield* payload('{"a":"b&c=d"}', formType)).toEqual({ a: "b&c=d" })
@@ -74,7 +74,7 @@ describe("JSON that is sent as a form", () => {
 })
 
 describe("encodings of texts", () => {
-  trigger("are those that the request declares", () =>
+  it.live("are those that the request declares", () =>
     Effect.gen(function* () {
       const { http, hook, payload, post, stored } = yield* startWith
       const latin = (text: string) => Buffer.from(text, "latin1")
@@ -103,7 +103,7 @@ const part = (disposition: string, content: string | Uint8Array, more = "") =>
 const form = (...parts: ReadonlyArray<Uint8Array>) => Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)])
 
 describe("a form with files", () => {
-  trigger("gives its fields by name, and of its files the names and the texts", () =>
+  it.live("gives its fields by name, and of its files the names and the texts", () =>
     Effect.gen(function* () {
       const { payload, hook } = yield* startWith
       const token = hook.path.split("/").at(-1)!
@@ -150,7 +150,7 @@ describe("a form with files", () => {
     })
   )
 
-  trigger("is refused if it is incomplete, or has too many parts", () =>
+  it.live("is refused if it is incomplete, or has too many parts", () =>
     Effect.gen(function* () {
       const { post } = yield* startWith
       const one = part('name="a"', "1")
@@ -174,7 +174,7 @@ describe("a form with files", () => {
 })
 
 describe("a compressed body", () => {
-  triggers("is read, within the limit of the whole body", () =>
+  it.live("is read, within the limit of the whole body", () =>
     Effect.gen(function* () {
       const limit = 1024 * 1024
       const bomb = gzipSync(Buffer.alloc(64 * limit))
@@ -197,7 +197,7 @@ describe("a compressed body", () => {
     })
   )
 
-  trigger("is stored as what it contains", () =>
+  it.live("is stored as what it contains", () =>
     Effect.gen(function* () {
       const { payload, stored } = yield* startWith
       expect(yield* payload(gzipSync("a=1&b=2"), formType, { "content-encoding": "gzip" })).toEqual({ a: "1", b: "2" })

@@ -21,7 +21,7 @@ const twoServers = Effect.gen(function* () {
   return { idle: yield* server.team("idle", "no leader"), replica, repo, server, url }
 })
 
-it.scopedLive(
+it.live(
   "a delivery is one run over two servers and after a restart, and no dump of the database shows the secret",
   () =>
     Effect.gen(function* () {
@@ -54,7 +54,7 @@ it.scopedLive(
     })
 )
 
-it.scopedLive(
+it.live(
   "a signed body is one run for 7 days, with whatever headers and query it comes again, and one id does not hide another",
   () =>
     Effect.gen(function* () {
@@ -85,7 +85,7 @@ it.scopedLive(
     })
 )
 
-it.scopedLive("a delivery that became part of a run stays part of it, sent again to any server, at any time", () =>
+it.live("a delivery that became part of a run stays part of it, sent again to any server, at any time", () =>
   Effect.gen(function* () {
     const { idle, replica, repo, server } = yield* twoServers
     const hook = yield* server.webhook(idle, "{{payload.commit}}", {
@@ -107,7 +107,7 @@ it.scopedLive("a delivery that became part of a run stays part of it, sent again
     // What is sent again is no news.
     expect(yield* prompt).toBe("3")
 
-    const closed = DateTime.unsafeMake(Date.now() + 3_600_000)
+    const closed = DateTime.makeUnsafe(Date.now() + 3_600_000)
     yield* Effect.flatMap(LaneStore, (lanes) => lanes.closeWindows(closed)).pipe(Effect.provide(server.repo))
     const restarted = yield* start({ repo: Layer.fresh(repo) })
     expect(yield* redelivered(replica)).toStrictEqual(same)
@@ -121,7 +121,7 @@ it.scopedLive("a delivery that became part of a run stays part of it, sent again
   })
 )
 
-it.scopedLive("a delivery of a cancelled run that is sent again starts a new run, also one that had joined it", () =>
+it.live("a delivery of a cancelled run that is sent again starts a new run, also one that had joined it", () =>
   Effect.gen(function* () {
     const { idle, replica, server } = yield* twoServers
     const hook = yield* server.webhook(idle, "{{payload.commit}}", {

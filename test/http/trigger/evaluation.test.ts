@@ -17,7 +17,7 @@ const doubled = {
 const loops = "{% for i in (1..1000000) %}{% for j in (1..1000000) %}x{% endfor %}{% endfor %}"
 const draft = { name: "draft", team: "ops", prompt_template: "x" }
 
-it.scopedLive.each([
+it.live.each([
   ["a schema whose parts refer to each other twice", { webhook: { ...draft, schema: doubled } }, "/webhook/schema"],
   [
     "twenty destinations with loops in loops",
@@ -38,10 +38,10 @@ it.scopedLive.each([
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     const other = yield* webhook(yield* team("ops"))
-    const checked = yield* Effect.fork(admin("POST", "/api/check", { body }))
+    const checked = yield* Effect.forkChild(admin("POST", "/api/check", { body }))
     expect((yield* http("POST", other.path, { body: hello })).status).toBe(202)
     // Held up by the check, the answers would come together.
-    expect(yield* Fiber.poll(checked)).toMatchObject({ _tag: "None" })
+    expect(yield* Effect.sync(() => checked.pollUnsafe())).toBeUndefined()
     const answer = yield* Fiber.join(checked)
     if (answer.status === 503) expect(refusal(answer)).toStrictEqual([503, "unavailable"])
     else expect(pointers(answer)).toContain(pointer)
@@ -57,13 +57,13 @@ const flooded = (settings: object, x: unknown, times = 100) =>
     const slow = yield* webhook(yield* team("ops"), "{{x}}", settings)
     const other = yield* webhook("ops")
     const post = (x: unknown) => http("POST", slow.path, { body: { variables: { x } } })
-    const flood = yield* Effect.fork(Effect.replicateEffect(post(x), times, { concurrency: "unbounded" }))
+    const flood = yield* Effect.forkChild(Effect.replicateEffect(post(x), times, { concurrency: "unbounded" }))
     expect((yield* http("POST", other.path, { body: hello })).status).toBe(202)
-    expect(yield* Fiber.poll(flood)).toMatchObject({ _tag: "None" })
+    expect(yield* Effect.sync(() => flood.pollUnsafe())).toBeUndefined()
     return { answers: yield* Fiber.join(flood), post }
   })
 
-it.scopedLive.each<readonly [what: string, schema: object, value: unknown]>([
+it.live.each<readonly [what: string, schema: object, value: unknown]>([
   ["a regular expression", { pattern: "^(a+)+$" }, `${"a".repeat(62)}!`],
   ["distinct items", { uniqueItems: true }, items(60_000)]
 ])("callers hold nobody up with %s, nor use more than the webhook's CPU time", ([, x, value]) =>
@@ -80,7 +80,7 @@ it.scopedLive.each<readonly [what: string, schema: object, value: unknown]>([
   })
 )
 
-it.scopedLive.each<readonly [what: string, settings: object]>([
+it.live.each<readonly [what: string, settings: object]>([
   ["a filter", { accept_if: "length(x[].length($.x[?@ > `0`])) > `0`" }],
   [
     "loops in loops",
@@ -94,7 +94,7 @@ it.scopedLive.each<readonly [what: string, settings: object]>([
   })
 )
 
-it.scopedLive("a large body is not parsed while the webhook's CPU time is used up", () =>
+it.live("a large body is not parsed while the webhook's CPU time is used up", () =>
   Effect.gen(function* () {
     const { http, team, webhook } = yield* start()
     const slow = yield* webhook(yield* team("ops"), "{{x}}", { schema: { properties: { x: { pattern: "^(a+)+$" } } } })

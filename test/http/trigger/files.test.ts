@@ -70,7 +70,7 @@ const started = (options: Options = {}) =>
     return { ...server, hook, runs, post, download, filesOf, isLed }
   })
 
-type Started = Effect.Effect.Success<ReturnType<typeof started>>
+type Started = Effect.Success<ReturnType<typeof started>>
 
 /** The agent is a shell, and the prompt its script. */
 const agent = (workspace: string) =>
@@ -118,7 +118,7 @@ const overHttp = ({ admin, origin }: Started) =>
   )
 
 describe("files of a request are in the agent's folder, and those that it leaves are kept", () => {
-  it.scopedLive("with a leader in the server's process; a page is only ever an attachment", () =>
+  it.live("with a leader in the server's process; a page is only ever an attachment", () =>
     Effect.gen(function* () {
       const { download, run_id } = yield* roundTrip({}, ({ context }) => Effect.succeed(Layer.succeedContext(context)))
       const { response } = yield* download(run_id, "out-2")
@@ -132,15 +132,15 @@ describe("files of a request are in the agent's folder, and those that it leaves
     })
   )
 
-  it.scopedLive("with a leader over HTTP", () => roundTrip({}, overHttp))
+  it.live("with a leader over HTTP", () => roundTrip({}, overHttp))
 
-  it.scopedLive("with a leader on RabbitMQ", () =>
+  it.live("with a leader on RabbitMQ", () =>
     roundTrip({ bus: busOnRabbitMq }, ({ context }) => Effect.succeed(Layer.succeedContext(context)))
   )
 })
 
 describe("files in a bucket", () => {
-  it.scopedLive("come from there and go there, with a leader in the server's process", () =>
+  it.live("come from there and go there, with a leader in the server's process", () =>
     Effect.gen(function* () {
       const { objects, settings } = yield* s3Server
       const { download, run_id } = yield* roundTrip({ bucket: settings }, ({ context }) =>
@@ -155,7 +155,7 @@ describe("files in a bucket", () => {
     })
   )
 
-  it.scopedLive("come from there and go there, with a leader over HTTP", () =>
+  it.live("come from there and go there, with a leader over HTTP", () =>
     Effect.flatMap(s3Server, ({ settings }) => roundTrip({ bucket: settings }, overHttp))
   )
 
@@ -183,9 +183,9 @@ describe("files in a bucket", () => {
       expect(bucket.objects.size).toBe(0)
     })
 
-  it.scopedLive("hold up no request, agent or answer while the bucket does not answer", () => holdUpNone({}))
+  it.live("hold up no request, agent or answer while the bucket does not answer", () => holdUpNone({}))
 
-  it.scopedLive("hold up none on RabbitMQ either", () => holdUpNone({ bus: busOnRabbitMq }))
+  it.live("hold up none on RabbitMQ either", () => holdUpNone({ bus: busOnRabbitMq }))
 
   const missing = (
     options: Options,
@@ -221,17 +221,15 @@ describe("files in a bucket", () => {
         })
       )
     })
-  it.scopedLive("that are gone or forbidden are named in the run at once, with the reason", () => missing({}))
+  it.live("that are gone or forbidden are named in the run at once, with the reason", () => missing({}))
 
-  it.scopedLive("that are gone or forbidden are named to a leader over HTTP, too", () => missing({}, overHttp))
+  it.live("that are gone or forbidden are named to a leader over HTTP, too", () => missing({}, overHttp))
 
-  it.scopedLive("that are gone or forbidden are named to a leader on RabbitMQ, too", () =>
-    missing({ bus: busOnRabbitMq })
-  )
+  it.live("that are gone or forbidden are named to a leader on RabbitMQ, too", () => missing({ bus: busOnRabbitMq }))
 })
 
 describe("what an agent leaves in out/", () => {
-  it.scopedLive("and cannot be kept is named in the run, whatever it is", () =>
+  it.live("and cannot be kept is named in the run, whatever it is", () =>
     Effect.gen(function* () {
       const server = yield* started()
       yield* Effect.provide(agent(yield* folder), server.context)
@@ -267,7 +265,7 @@ printf x > "$(printf 'a\\377b')"; echo kept > '-- a "quoted" name.txt'; head -c 
 })
 
 describe("files that are refused", () => {
-  it.scopedLive("are too many or too large, and leave nothing behind", () =>
+  it.live("are too many or too large, and leave nothing behind", () =>
     Effect.gen(function* () {
       const { http, hook, post, runs } = yield* started()
       const small = (count: number): ReadonlyArray<Part> =>

@@ -1,10 +1,10 @@
-import { describe, expect } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { refusal, wire } from "../Client.ts"
-import { hello, startWithWebhook, trigger, triggers } from "../Server.ts"
+import { hello, startWithWebhook } from "../Server.ts"
 
 describe("Idempotency-Key", () => {
-  trigger("makes a repeat return the first run, however the body is written", () =>
+  it.live("makes a repeat return the first run, however the body is written", () =>
     Effect.gen(function* () {
       const { http, hook, runs } = yield* startWithWebhook
       const send = (raw: string, key: string) =>
@@ -21,7 +21,7 @@ describe("Idempotency-Key", () => {
     })
   )
 
-  trigger("is refused with 422 for another request", () =>
+  it.live("is refused with 422 for another request", () =>
     Effect.gen(function* () {
       const { post } = yield* startWithWebhook
       const key = { "idempotency-key": "k" }
@@ -31,7 +31,7 @@ describe("Idempotency-Key", () => {
     })
   )
 
-  triggers("is refused with 400 when it is empty, too long, not printable, or given twice", () =>
+  it.live("is refused with 400 when it is empty, too long, not printable, or given twice", () =>
     Effect.gen(function* () {
       const { post, port, hook, runs } = yield* startWithWebhook
       for (const key of ["", '""', "x".repeat(256), "a\tb", "é", '"a', '"a"b"']) {

@@ -42,7 +42,7 @@ const own = { status: 200, json: { status: "ignored", reason: "A destination of 
 const issue = { token: "x", kind: "github", target: "acme/shop#7" }
 
 describe("a message of a destination that comes back", () => {
-  it.scopedLive("starts no run as a comment of GitHub, at any webhook of the server, and people see why", () =>
+  it.live("starts no run as a comment of GitHub, at any webhook of the server, and people see why", () =>
     Effect.gen(function* () {
       const { admin, body, hook, path, send, team, webhook } = yield* written(issue)
       const comment = { id: 1, body: body.body as string, user: { type: "User" } }
@@ -67,7 +67,7 @@ describe("a message of a destination that comes back", () => {
     })
   )
 
-  it.scopedLive("starts a run if a person has changed it, quotes it, copies its beginning or deletes it", () =>
+  it.live("starts a run if a person has changed it, quotes it, copies its beginning or deletes it", () =>
     Effect.gen(function* () {
       const { body, send } = yield* written(issue)
       const text = body.body as string
@@ -81,14 +81,14 @@ describe("a message of a destination that comes back", () => {
     })
   )
 
-  it.scopedLive("starts a run at a webhook that says so", () =>
+  it.live("starts a run at a webhook that says so", () =>
     Effect.gen(function* () {
       const { body, send } = yield* written(issue, { own_messages: "accept" })
       expect((yield* send({ action: "created", comment: { body: body.body } })).status).toBe(202)
     })
   )
 
-  it.scopedLive("starts no run as a note or reaction of GitLab", () =>
+  it.live("starts no run as a note or reaction of GitLab", () =>
     Effect.gen(function* () {
       const draft = { ...issue, kind: "gitlab", events: ["run.started", "run.succeeded"] }
       const { body, send } = yield* written(draft)
@@ -100,7 +100,7 @@ describe("a message of a destination that comes back", () => {
     })
   )
 
-  it.scopedLive("starts no run as a Slack message of the token, whatever of it Slack shows", () =>
+  it.live("starts no run as a Slack message of the token, whatever of it Slack shows", () =>
     Effect.gen(function* () {
       const draft = { kind: "slack-message", token: "xoxb-x", target: "C0123456789" }
       const { body, send, team, webhook } = yield* written(draft)
@@ -120,7 +120,7 @@ describe("a message of a destination that comes back", () => {
     })
   )
 
-  it.scopedLive("starts no run as a message of the Slack app whose incoming webhook wrote it", () =>
+  it.live("starts no run as a message of the Slack app whose incoming webhook wrote it", () =>
     Effect.gen(function* () {
       const { body, send } = yield* written({ kind: "slack", path: "/services/T0/B0URL/s3cret" })
       expect(yield* send({ event: { text: "Done", bot_id: "B0URL" } })).toMatchObject(own)
@@ -131,7 +131,7 @@ describe("a message of a destination that comes back", () => {
     })
   )
 
-  it.scopedLive("starts no run as a message of Discord that a relay forwards", () =>
+  it.live("starts no run as a message of Discord that a relay forwards", () =>
     Effect.gen(function* () {
       const { send } = yield* written({ kind: "discord", path: "/api/webhooks/111222333/s3cret" })
       const message = (webhook_id: string) => ({ webhook_id, author: { id: webhook_id, bot: true }, content: "Done" })
@@ -141,7 +141,7 @@ describe("a message of a destination that comes back", () => {
   )
 })
 
-it.scopedLive("events that start a run of their own webhook come to an end", () =>
+it.live("events that start a run of their own webhook come to an end", () =>
   Effect.gen(function* () {
     const { admin, http, port, team, webhook, history } = yield* start()
     const hook = yield* webhook(yield* team("ops"), "{{payload}}", { input: "payload" })
@@ -160,7 +160,7 @@ it.scopedLive("events that start a run of their own webhook come to an end", () 
 )
 
 describe("a webhook whose destination writes where its source listens", () => {
-  it.scopedLive("has a warning, which says whether that is endless", () =>
+  it.live("has a warning, which says whether that is endless", () =>
     Effect.gen(function* () {
       const { admin, path, warnings } = yield* written(issue)
       expect(yield* warnings).toEqual([
@@ -173,7 +173,7 @@ describe("a webhook whose destination writes where its source listens", () => {
     })
   )
 
-  it.scopedLive("is none with the recipe of the service, or another service's destination", () =>
+  it.live("is none with the recipe of the service, or another service's destination", () =>
     Effect.gen(function* () {
       const { github } = recipes
       const { admin, path, webhook } = yield* written(issue)

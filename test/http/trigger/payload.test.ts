@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { pointers, refusal } from "../Client.ts"
-import { start, trigger, triggers } from "../Server.ts"
+import { start } from "../Server.ts"
 
 const formType = { "content-type": "application/x-www-form-urlencoded" }
 const textType = { "content-type": "text/plain; charset=utf-8" }
@@ -33,7 +33,7 @@ const github = {
 }
 
 describe("a webhook that takes the whole request", () => {
-  triggers("reaches its payload, headers and query by path", () =>
+  it.live("reaches its payload, headers and query by path", () =>
     Effect.gen(function* () {
       const { prompt, send, run } = yield* startWith(
         '{{headers.x-github-event}} {{payload.action}}: {{payload.pull_request.title}} [{{payload.pull_request.labels.1.name}}] {{payload.repository."custom properties"."app/tier"}} {{query.env}} {{query.tag}}'
@@ -56,7 +56,7 @@ describe("a webhook that takes the whole request", () => {
     })
   )
 
-  trigger("names what is missing, and leaves out what is optional", () =>
+  it.live("names what is missing, and leaves out what is optional", () =>
     Effect.gen(function* () {
       const { prompt, post, edit } = yield* startWith("{{payload.a}} {{payload.b.c}} {{headers.x-y}} {{query.wait}}")
       const missing = yield* post('{"a":1}')
@@ -67,7 +67,7 @@ describe("a webhook that takes the whole request", () => {
     })
   )
 
-  trigger("takes any JSON, forms and text", () =>
+  it.live("takes any JSON, forms and text", () =>
     Effect.gen(function* () {
       const { prompt, edit } = yield* startWith("{{payload}}")
       const json = { "content-type": "application/vnd.x+json" }
@@ -85,7 +85,7 @@ describe("a webhook that takes the whole request", () => {
     })
   )
 
-  trigger("takes a Slack command, and the JSON in a form's field as GitHub and Slack send it", () =>
+  it.live("takes a Slack command, and the JSON in a form's field as GitHub and Slack send it", () =>
     Effect.gen(function* () {
       const { prompt, edit } = yield* startWith("{{payload.user_name}} wants {{payload.text}}")
       const command = "token=x&team_domain=example&command=%2Fask&text=what+is+up%3F&user_name=steve"
@@ -98,7 +98,7 @@ describe("a webhook that takes the whole request", () => {
     })
   )
 
-  trigger("gives no template a header that may hold a secret", () =>
+  it.live("gives no template a header that may hold a secret", () =>
     Effect.gen(function* () {
       const { admin, prompt, edit, hook, team } = yield* startWith("{{headers}}")
       const secret = {
@@ -140,7 +140,7 @@ describe("a webhook that takes the whole request", () => {
     })
   )
 
-  trigger("has the same limits", () =>
+  it.live("has the same limits", () =>
     Effect.gen(function* () {
       const { post, prompt, edit } = yield* startWith("{{payload.a?}}")
       const refusedWith = (status: number, code: string, ...args: Parameters<typeof post>) =>
@@ -173,7 +173,7 @@ describe("a webhook that takes the whole request", () => {
     })
   )
 
-  trigger("is read by what the webhook takes now, from one trigger to the next", () =>
+  it.live("is read by what the webhook takes now, from one trigger to the next", () =>
     Effect.gen(function* () {
       const { edit, post } = yield* startWith("{{payload.a?}}{{variables?}}")
       for (let round = 0; round < 5; round++) {
@@ -190,7 +190,7 @@ describe("a webhook that takes the whole request", () => {
     })
   )
 
-  trigger("gives a repeat of its payload the first run, whatever its other headers are", () =>
+  it.live("gives a repeat of its payload the first run, whatever its other headers are", () =>
     Effect.gen(function* () {
       const { post } = yield* startWith("{{payload.a}} {{headers.x-sent-at}} {{query.env}}")
       const key = { "idempotency-key": "k" }
@@ -205,7 +205,7 @@ describe("a webhook that takes the whole request", () => {
     })
   )
 
-  trigger("may have a template in Liquid, of which the parts have to fit together", () =>
+  it.live("may have a template in Liquid, of which the parts have to fit together", () =>
     Effect.gen(function* () {
       const { admin, edit, hook, post, prompt, run, send } = yield* startWith("{{payload.alerts.0.status}}")
       const lines = "{% for alert in payload.alerts %}- {{ alert.status | upcase }}\n{% endfor %}"
@@ -238,7 +238,7 @@ describe("a webhook that takes the whole request", () => {
     })
   )
 
-  it.scopedLive("is previewed and tested with a request that an admin has written", () =>
+  it.live("is previewed and tested with a request that an admin has written", () =>
     Effect.gen(function* () {
       const { admin, hook, edit } = yield* startWith("{{headers.x-github-event}} {{payload.a.0}} {{query.env?}}")
       const at = `/api/webhooks/${hook.id}`

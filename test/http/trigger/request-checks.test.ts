@@ -1,12 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { pointers, refusal, wire, writeThenRead } from "../Client.ts"
-import { hello, startWithWebhook, trigger, triggers, unusedId } from "../Server.ts"
+import { hello, startWithWebhook, unusedId } from "../Server.ts"
 
 const unknownToken = `whk_${"0".repeat(43)}`
 
 describe("refuses, in this order,", () => {
-  it.scopedLive("1: any other method with 405 and Allow, whatever the token", () =>
+  it.live("1: any other method with 405 and Allow, whatever the token", () =>
     Effect.gen(function* () {
       const { http, hook, port } = yield* startWithWebhook
       for (const path of [hook.path, `/webhook/trigger/${unknownToken}`, "/webhook/trigger/x"]) {
@@ -26,7 +26,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("2: a token that does not open a webhook with the same bytes, whatever the reason and the body", () =>
+  it.live("2: a token that does not open a webhook with the same bytes, whatever the reason and the body", () =>
     Effect.gen(function* () {
       const { port, admin, webhook, hook } = yield* startWithWebhook
       const gone = yield* webhook("ops")
@@ -55,7 +55,8 @@ describe("refuses, in this order,", () => {
           const request = `POST ${path} HTTP/1.1\r\nHost: x\r\nIdempotency-Key: ""\r\n${body}`
           const complete = (text: string) => text.endsWith("}")
           const { text } = yield* wire(port, Buffer.from(request, "latin1"), complete)
-          answers.set(text.replace(/\r\nDate: [^\r]*/, ""), `${path} ${i}`)
+          // After a long body, the connection closes.
+          answers.set(text.replaceAll(/\r\n(Date|Connection|Keep-Alive): [^\r]*/gi, ""), `${path} ${i}`)
         }
       }
       expect([...answers], [...answers].map(([text, at]) => `${at}: ${text}`).join("\n\n")).toHaveLength(1)
@@ -65,7 +66,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("2: the run's address likewise, another webhook's run, and text that is no run's id", () =>
+  it.live("2: the run's address likewise, another webhook's run, and text that is no run's id", () =>
     Effect.gen(function* () {
       const { post, http, webhook, hook } = yield* startWithWebhook
       const { run_id } = (yield* post(hello)).json
@@ -86,7 +87,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("3: another media type, or another content encoding than gzip, with 415", () =>
+  it.live("3: another media type, or another content encoding than gzip, with 415", () =>
     Effect.gen(function* () {
       const { http, hook, port, runs } = yield* startWithWebhook
       const raw = JSON.stringify(hello)
@@ -116,7 +117,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("4: a body over the limit with 413, but not one of exactly the limit", () =>
+  it.live("4: a body over the limit with 413, but not one of exactly the limit", () =>
     Effect.gen(function* () {
       const { http, hook, post, runs } = yield* startWithWebhook
       const limit = 1024 * 1024
@@ -133,7 +134,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("4: a chunked body over the limit too, before it ends", () =>
+  it.live("4: a chunked body over the limit too, before it ends", () =>
     Effect.gen(function* () {
       const { port, hook } = yield* startWithWebhook
       const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`
@@ -144,7 +145,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  it.scopedLive("4: with an answer that reaches a caller that goes on sending, without a reset", () =>
+  it.live("4: with an answer that reaches a caller that goes on sending, without a reset", () =>
     Effect.gen(function* () {
       const { port, hook } = yield* startWithWebhook
       const size = 24 * 1024 * 1024
@@ -160,7 +161,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger("5: a body that is not the expected JSON object with 400", () =>
+  it.live("5: a body that is not the expected JSON object with 400", () =>
     Effect.gen(function* () {
       const { http, hook, runs } = yield* startWithWebhook
       const bodies = [
@@ -177,7 +178,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger("5: `wait` that is neither `true` nor `false`, or comes twice, with 400", () =>
+  it.live("5: `wait` that is neither `true` nor `false`, or comes twice, with 400", () =>
     Effect.gen(function* () {
       const { post, http, hook, runs } = yield* startWithWebhook
       for (const query of ["?wait", "?wait=", "?wait=TRUE", "?wait=1", "?wait=true&wait=true", "?wait=false&wait="]) {
@@ -190,7 +191,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger("6: variables that cannot be stored with 400, each fault with its place", () =>
+  it.live("6: variables that cannot be stored with 400, each fault with its place", () =>
     Effect.gen(function* () {
       const { http, hook, runs } = yield* startWithWebhook
       const raw = String.raw`{"variables":{"a":"\u0000","b":["\ud800"]}}`

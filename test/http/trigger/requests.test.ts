@@ -2,13 +2,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { refusal } from "../Client.ts"
-import { hello, silent, start, startWithWebhook, trigger, triggers, unusedId } from "../Server.ts"
+import { hello, silent, start, startWithWebhook, unusedId } from "../Server.ts"
 
-const requestsOf = (server: Effect.Effect.Success<ReturnType<typeof start>>, id: string) =>
+const requestsOf = (server: Effect.Success<ReturnType<typeof start>>, id: string) =>
   Effect.map(server.admin("GET", `/api/webhooks/${id}/requests`), ({ json }): Array<any> => json.data)
 
 describe("refused requests", () => {
-  triggers("are listed with cause, time, place and size, newest first, without their bodies", () =>
+  it.live("are listed with cause, time, place and size, newest first, without their bodies", () =>
     Effect.gen(function* () {
       const server = yield* startWithWebhook
       const { http, hook, post } = server
@@ -34,7 +34,7 @@ describe("refused requests", () => {
     })
   )
 
-  trigger(
+  it.live(
     "are those of a team that is not running of a full queue and from a wrong address too, but no unknown token or broken server",
     () =>
       Effect.gen(function* () {
@@ -57,7 +57,7 @@ describe("refused requests", () => {
       })
   )
 
-  trigger("are those of a disabled webhook too, whose callers see no difference to an unknown token", () =>
+  it.live("are those of a disabled webhook too, whose callers see no difference to an unknown token", () =>
     Effect.gen(function* () {
       const server = yield* startWithWebhook
       const { admin, hook, http } = server
@@ -83,7 +83,7 @@ describe("refused requests", () => {
     })
   )
 
-  trigger("have the first 2 KB of their bodies if the webhook keeps them", () =>
+  it.live("have the first 2 KB of their bodies if the webhook keeps them", () =>
     Effect.gen(function* () {
       const server = yield* startWithWebhook
       const { admin, hook, http, post } = server
@@ -102,7 +102,7 @@ describe("refused requests", () => {
     })
   )
 
-  trigger("are shown by themselves with headers, query and 64 KB of their bodies if the webhook keeps them", () =>
+  it.live("are shown by themselves with headers, query and 64 KB of their bodies if the webhook keeps them", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { admin, http, team, webhook } = server
@@ -128,7 +128,7 @@ describe("refused requests", () => {
     })
   )
 
-  it.scopedLive("are counted and not listed when there are too many, and the newest 100 are kept", () =>
+  it.live("are counted and not listed when there are too many, and the newest 100 are kept", () =>
     Effect.gen(function* () {
       const server = yield* startWithWebhook
       const { hook, post } = server
@@ -140,7 +140,7 @@ describe("refused requests", () => {
     })
   )
 
-  it.scopedLive("do not fail or wait when the database is away, and need the key and a known webhook", () =>
+  it.live("do not fail or wait when the database is away, and need the key and a known webhook", () =>
     Effect.gen(function* () {
       const server = yield* startWithWebhook
       const { admin, faults, hook, http, post } = server
@@ -157,10 +157,10 @@ describe("refused requests", () => {
 })
 
 describe("ignored requests", () => {
-  const ignoredOf = (admin: Effect.Effect.Success<ReturnType<typeof start>>["admin"], id: string) =>
+  const ignoredOf = (admin: Effect.Success<ReturnType<typeof start>>["admin"], id: string) =>
     Effect.map(admin("GET", `/api/webhooks/${id}/requests?ignored=true`), ({ json }) => json)
 
-  trigger("are counted and listed with the part of the filter that does not hold, and no content", () =>
+  it.live("are counted and listed with the part of the filter that does not hold, and no content", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { admin, http, team, webhook } = server
@@ -188,7 +188,7 @@ describe("ignored requests", () => {
     })
   )
 
-  trigger("have the values that the filter reads and their content if the webhook keeps all", () =>
+  it.live("have the values that the filter reads and their content if the webhook keeps all", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       const accept_if = "payload.action == 'opened'"
@@ -206,7 +206,7 @@ describe("ignored requests", () => {
     })
   )
 
-  it.scopedLive("are all counted, the newest 20 are kept, and none pushes out refused or accepted ones", () =>
+  it.live("are all counted, the newest 20 are kept, and none pushes out refused or accepted ones", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       const more = { accept_if: "branch == 'main'", store_requests: "all" }
@@ -229,7 +229,7 @@ describe("ignored requests", () => {
 })
 
 describe("accepted requests", () => {
-  trigger(
+  it.live(
     "are kept apart from the refused ones if the webhook keeps all, with their runs and what the filter ignores",
     () =>
       Effect.gen(function* () {

@@ -1,11 +1,11 @@
-import { describe, expect } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { untilEffect } from "../../support/Until.ts"
 import { pointers, refusal } from "../Client.ts"
-import { hello, repoAtNoon, silent, start, startWithWebhook, trigger, triggers, unusedId } from "../Server.ts"
+import { hello, repoAtNoon, silent, start, startWithWebhook, unusedId } from "../Server.ts"
 
 describe("refuses, in this order,", () => {
-  trigger("7: input that breaks the webhook's JSON Schema with 422, before placeholders without a value", () =>
+  it.live("7: input that breaks the webhook's JSON Schema with 422, before placeholders without a value", () =>
     Effect.gen(function* () {
       const { admin, webhook, http, history } = yield* startWithWebhook
       const schema = { required: ["service"], properties: { text: { maxLength: 5 }, service: { type: "string" } } }
@@ -23,7 +23,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger("7: placeholders without a value with 422, all of them named", () =>
+  it.live("7: placeholders without a value with 422, all of them named", () =>
     Effect.gen(function* () {
       const { webhook, http } = yield* startWithWebhook
       const { path } = yield* webhook("ops", "{{a}} {{b.c}} {{constructor}} {{text}}")
@@ -33,7 +33,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger("8: a prompt over the limit with 422", () =>
+  it.live("8: a prompt over the limit with 422", () =>
     Effect.gen(function* () {
       const { post, runs } = yield* startWithWebhook
       expect((yield* post({ variables: { text: "x".repeat(256 * 1024) } })).status).toBe(202)
@@ -45,7 +45,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger("9: a team that is not running with 409", () =>
+  it.live("9: a team that is not running with 409", () =>
     Effect.gen(function* () {
       const { team, webhook, http, admin } = yield* startWithWebhook
       const idle = yield* team("idle", "no leader")
@@ -58,7 +58,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger("9: for a stopped team only callers that wait, when the webhook queues its triggers", () =>
+  it.live("9: for a stopped team only callers that wait, when the webhook queues its triggers", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start()
       const idle = yield* team("idle", "no leader")
@@ -77,7 +77,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("10: more runs than may be queued with 429 and Retry-After", () =>
+  it.live("10: more runs than may be queued with 429 and Retry-After", () =>
     Effect.gen(function* () {
       const { team, webhook, http } = yield* start({ settings: { maxQueued: 2, maxConcurrent: 1 } })
       const busy = yield* team("busy", silent)
@@ -90,7 +90,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger("10: more of one webhook than may be queued of it, a tenth of all by default, and not of another", () =>
+  it.live("10: more of one webhook than may be queued of it, a tenth of all by default, and not of another", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start({ settings: { maxQueued: 20, maxConcurrent: 1 } })
       const busy = yield* team("busy", silent)
@@ -107,7 +107,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger(
+  it.live(
     "10: more than the webhook's budget of the day, with the seconds until it resets, but replays are accepted",
     () =>
       Effect.gen(function* () {
@@ -135,7 +135,7 @@ describe("refuses, in this order,", () => {
       })
   )
 
-  trigger("10: more than the webhook may cost per day, once its runs have reported as much", () =>
+  it.live("10: more than the webhook may cost per day, once its runs have reported as much", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start({ settings: { unknownCost: 0.25 }, repo: repoAtNoon })
       const ops = yield* team("ops", ({ reply }) =>
@@ -152,7 +152,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger("10: of many requests at once, only those are sent that begin before the budget of cost is used up", () =>
+  it.live("10: of many requests at once, only those are sent that begin before the budget of cost is used up", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start({ repo: repoAtNoon })
       const seen: Array<string> = []
@@ -188,7 +188,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger("10: more than the webhook's rate, with the seconds until it takes one again, from the web UI as well", () =>
+  it.live("10: more than the webhook's rate, with the seconds until it takes one again, from the web UI as well", () =>
     Effect.gen(function* () {
       const { admin, team, webhook, http } = yield* start()
       const { id, path } = yield* webhook(yield* team("ops"), "{{text}}", { rate: "2/hour" })
@@ -211,7 +211,7 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  trigger("11: with 503 and Retry-After while the database or the broker is out of reach", () =>
+  it.live("11: with 503 and Retry-After while the database or the broker is out of reach", () =>
     Effect.gen(function* () {
       const { post, http, hook, faults, runs } = yield* startWithWebhook
       for (const what of ["database", "broker"] as const) {
@@ -229,12 +229,12 @@ describe("refuses, in this order,", () => {
     })
   )
 
-  triggers("11: with 503 when the server stops, naming the run that goes on", () =>
+  it.live("11: with 503 when the server stops, naming the run that goes on", () =>
     Effect.gen(function* () {
       const { team, webhook, http, firstRuns, shutdown } = yield* start()
       const slow = yield* team("slow", silent)
       const { id, path } = yield* webhook(slow)
-      const waiting = yield* Effect.fork(http("POST", `${path}?wait=true`, { body: hello }))
+      const waiting = yield* Effect.forkChild(http("POST", `${path}?wait=true`, { body: hello }))
       const [run] = yield* firstRuns(id)
       yield* shutdown.begin
       expect(refusal(yield* http("POST", path, { body: hello }))).toStrictEqual([503, "unavailable"])

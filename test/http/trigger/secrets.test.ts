@@ -6,7 +6,7 @@ import { hello, start } from "../Server.ts"
 import { deliverTo, github, other, secret, startWithGithub } from "./Github.ts"
 
 describe("a secret", () => {
-  it.scopedLive("is replaced at once, or accepted beside the new one until it is ended", () =>
+  it.live("is replaced at once, or accepted beside the new one until it is ended", () =>
     Effect.gen(function* () {
       const { admin, hook, deliver } = yield* startWithGithub
       const edit = (body: object) =>
@@ -28,7 +28,7 @@ describe("a secret", () => {
     })
   )
 
-  it.scopedLive("is in no answer, event, log or row as it is", () =>
+  it.live("is in no answer, event, log or row as it is", () =>
     Effect.gen(function* () {
       const { admin, hook, deliver, repo } = yield* startWithGithub
       yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { secret: other, keep_old_secret: true } })
@@ -55,7 +55,7 @@ describe("a secret", () => {
     })
   )
 
-  it.scopedLive("is in no prompt, run or kept request, and no filter sees it, whatever its header is called", () =>
+  it.live("is in no prompt, run or kept request, and no filter sees it, whatever its header is called", () =>
     Effect.gen(function* () {
       const { admin, history, http, team, webhook } = yield* start()
       const hook = yield* webhook(yield* team("ops"), "{{headers}}", {
@@ -83,7 +83,7 @@ describe("a secret", () => {
     })
   )
 
-  it.scopedLive("and what asks for it are checked together, each fault with its place", () =>
+  it.live("and what asks for it are checked together, each fault with its place", () =>
     Effect.gen(function* () {
       const { admin, webhook, team } = yield* start()
       yield* team("ops")
@@ -129,7 +129,7 @@ describe("a secret", () => {
     })
   )
 
-  it.scopedLive("cannot be stored without a key, and cannot be checked without the key that encrypted it", () =>
+  it.live("cannot be stored without a key, and cannot be checked without the key that encrypted it", () =>
     Effect.gen(function* () {
       const none = yield* start({ secretKeys: [] })
       yield* none.team("ops")

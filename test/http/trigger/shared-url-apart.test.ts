@@ -8,21 +8,21 @@ import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { echo, hello, lead, repoAtNoon, start, trigger } from "../Server.ts"
+import { changed, echo, hello, lead, repoAtNoon, start } from "../Server.ts"
 
 /** Rows in which a test decides what becomes of the runs of some webhooks. */
 const repoWith = (
   beforeRunOf: (webhook_id: string) => Effect.Effect<void, Unavailable> | undefined,
   rows: Layer.Layer<Repo> = layerRepo
 ) =>
-  Layer.map(rows, (context) => {
+  changed(rows, (context) => {
     const store = Context.get(context, RunStore)
     return Context.add(context, RunStore, {
       ...store,
       step: (input, options) => {
         const [before] = (input.accepts ?? []).flatMap(({ webhook }) => beforeRunOf(webhook?.id ?? "") ?? [])
         const stepped = store.step(input, options)
-        return before === undefined ? stepped : Effect.zipRight(before, stepped)
+        return before === undefined ? stepped : Effect.andThen(before, stepped)
       }
     })
   })
@@ -59,7 +59,7 @@ const ways: ReadonlyArray<readonly [way: string, settings: object, codes: Readon
 ]
 
 describe("the answer of a URL that another team's webhook shares is its own webhook's", () => {
-  it.scopedLive("whatever makes the other one refuse, which the answer lists, and the log of the other one", () =>
+  it.live("whatever makes the other one refuse, which the answer lists, and the log of the other one", () =>
     Effect.gen(function* () {
       const { admin, history, http, team, webhook } = yield* start({ repo: repoAtNoon })
       const [a] = [yield* team("a"), yield* team("b", "no leader"), yield* team("c")]
@@ -110,12 +110,12 @@ describe("the answer of a URL that another team's webhook shares is its own webh
     })
   )
 
-  trigger("also if that one refuses, ignores or waits", () =>
+  it.live("also if that one refuses, ignores or waits", () =>
     Effect.gen(function* () {
       const { admin, history, http, team, webhook } = yield* start()
       const ends = yield* Deferred.make<void>()
       const a = yield* team("a", ({ reply }) =>
-        Effect.zipRight(Deferred.await(ends), reply({ _tag: "Answered", response: "done" }))
+        Effect.andThen(Deferred.await(ends), reply({ _tag: "Answered", response: "done" }))
       )
       yield* team("b", "no leader")
       const queues = { when_team_stopped: "queue" }
@@ -134,9 +134,9 @@ describe("the answer of a URL that another team's webhook shares is its own webh
       expect([ignored.status, ignored.json]).toStrictEqual([200, { status: "ignored", runs, refused }])
 
       // The others get it before the caller has its answer.
-      const waiting = yield* Effect.fork(post({ text: "hello" }, "?wait=true"))
+      const waiting = yield* Effect.forkChild(post({ text: "hello" }, "?wait=true"))
       yield* repeatUntil(history(taking.id), ({ length }) => length === 3)
-      expect(yield* Fiber.poll(waiting)).toMatchObject({ _tag: "None" })
+      expect(yield* Effect.sync(() => waiting.pollUnsafe())).toBeUndefined()
       yield* Deferred.succeed(ends, undefined)
       const answered = yield* Fiber.join(waiting)
       const { run_id } = answered.json
@@ -159,13 +159,13 @@ describe("the answer of a URL that another team's webhook shares is its own webh
     })
   )
 
-  trigger("also while the other one's rows are locked: nobody waits for them, and its runs come later, once", () =>
+  it.live("also while the other one's rows are locked: nobody waits for them, and its runs come later, once", () =>
     Effect.gen(function* () {
       let locked = ""
       const unlock = yield* Deferred.make<void>()
       const isAsked = yield* Deferred.make<void>()
       const repo = repoWith((id) =>
-        id === locked ? Effect.zipRight(Deferred.succeed(isAsked, undefined), Deferred.await(unlock)) : undefined
+        id === locked ? Effect.andThen(Deferred.succeed(isAsked, undefined), Deferred.await(unlock)) : undefined
       )
       const { history, http, team, webhook } = yield* start({ repo })
       const [a, b] = [yield* team("a"), yield* team("b")]
@@ -187,7 +187,7 @@ describe("the answer of a URL that another team's webhook shares is its own webh
     })
   )
 
-  trigger("also for a webhook that fails, is disabled, moved or deleted while it has not decided", () =>
+  it.live("also for a webhook that fails, is disabled, moved or deleted while it has not decided", () =>
     Effect.gen(function* () {
       let broken = ""
       const repo = repoWith((id) =>
@@ -215,9 +215,9 @@ describe("the answer of a URL that another team's webhook shares is its own webh
         broken = ""
         yield* repeatUntil(history(next.id), ({ length }) => length === 1)
         if (change !== "delete") {
-          const own = (yield* history(other.id)).length
-          // A webhook that moved and still shares the URL gets what came after that.
-          expect(own).toBe("team" in change ? 1 : 0)
+          // A webhook that moved and still shares the URL gets what came after that: again, if one step failed for both.
+          const count = "team" in change ? 1 : 0
+          expect(yield* repeatUntil(history(other.id), ({ length }) => length >= count)).toHaveLength(count)
         }
       }
     })
@@ -225,7 +225,7 @@ describe("the answer of a URL that another team's webhook shares is its own webh
 })
 
 describe("what a sharing webhook refused for a moment", () => {
-  trigger("reaches it once, as soon as it accepts it: with and without an ID, also if it is sent again", () =>
+  it.live("reaches it once, as soon as it accepts it: with and without an ID, also if it is sent again", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { admin, context, history, http, webhook } = server
@@ -275,7 +275,7 @@ describe("what a sharing webhook refused for a moment", () => {
     })
   )
 
-  trigger("reaches it also after a restart, with its files", () =>
+  it.live("reaches it also after a restart, with its files", () =>
     Effect.gen(function* () {
       const rows = Layer.succeedContext(yield* Layer.build(layerRepo))
       const sent = yield* Effect.scoped(
@@ -306,20 +306,20 @@ describe("what a sharing webhook refused for a moment", () => {
     })
   )
 
-  trigger("reaches it also if the server ends before it has decided", () =>
+  it.live("reaches it also if the server ends before it has decided", () =>
     Effect.gen(function* () {
       const rows = Layer.succeedContext(yield* Layer.build(layerRepo))
       let undecided = ""
       const kept: Array<Offer> = []
       // What is kept is due at once, rather than in a minute.
-      const repo = Layer.map(
+      const repo = changed(
         repoWith((id) => (id === undecided ? Effect.never : undefined), rows),
         (context) => {
           const store = Context.get(context, OfferStore)
           const keepOffers: typeof store.keepOffers = (offers, limits) => {
             kept.push(...offers)
             return store.keepOffers(
-              offers.map((offer) => ({ ...offer, due_at: DateTime.unsafeMake(0) })),
+              offers.map((offer) => ({ ...offer, due_at: DateTime.makeUnsafe(0) })),
               limits
             )
           }

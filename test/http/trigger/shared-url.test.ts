@@ -9,7 +9,7 @@ import { repoOnPostgres } from "../../support/RealServices.ts"
 import { repeatUntil, until } from "../../support/Until.ts"
 import { twoTeams } from "../access/TwoTeams.ts"
 import { pointers, refusal } from "../Client.ts"
-import { hello, type Leader, lead, repoAtNoon, start, trigger, triggers } from "../Server.ts"
+import { hello, type Leader, lead, repoAtNoon, start } from "../Server.ts"
 
 // Without types: those of whole APIs make the check of types half as long again.
 const { Webhook: Svix } = createRequire(import.meta.url)("svix")
@@ -66,7 +66,7 @@ const shared = (options: { readonly repo?: Layer.Layer<Repo>; readonly lastLed?:
   })
 
 describe("a URL that webhooks share", () => {
-  triggers("offers a request, which a library has signed, to each webhook: its filter, template and team", () =>
+  it.live("offers a request, which a library has signed, to each webhook: its filter, template and team", () =>
     Effect.gen(function* () {
       const { deliver, http, owner, runsOf, second, seen, third } = yield* shared()
       const all = yield* deliver("msg_1", { to: "abc", text: "hello", more: "and more" })
@@ -106,7 +106,7 @@ describe("a URL that webhooks share", () => {
     })
   )
 
-  trigger("gives each webhook one run of a delivery: a redelivery starts only what was refused before", () =>
+  it.live("gives each webhook one run of a delivery: a redelivery starts only what was refused before", () =>
     Effect.gen(function* () {
       const { context, deliver, leader, runsOf, second, owner, third } = yield* shared({ lastLed: false })
       const body = { to: "abc", text: "hello", more: "and more" }
@@ -138,7 +138,7 @@ describe("a URL that webhooks share", () => {
     })
   )
 
-  trigger("shows and cancels the runs of its own webhook alone", () =>
+  it.live("shows and cancels the runs of its own webhook alone", () =>
     Effect.gen(function* () {
       const { http, team, webhook } = yield* start()
       const owner = yield* webhook(yield* team("a"))
@@ -157,7 +157,7 @@ describe("a URL that webhooks share", () => {
     })
   )
 
-  trigger("lists what each webhook accepted, cancelled and refused, in the answer of its own one", () =>
+  it.live("lists what each webhook accepted, cancelled and refused, in the answer of its own one", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start({ repo: repoAtNoon })
       const queues = { when_team_stopped: "queue" }
@@ -207,7 +207,7 @@ describe("a URL that webhooks share", () => {
     })
   )
 
-  trigger("keeps the requests of each webhook for its own team", () =>
+  it.live("keeps the requests of each webhook for its own team", () =>
     Effect.gen(function* () {
       const { admin, deliver, owner, second, third } = yield* shared()
       const edit = (id: string, body: object) => admin("PATCH", `/api/webhooks/${id}`, { body })
@@ -235,7 +235,7 @@ describe("a URL that webhooks share", () => {
   )
 
   for (const [name, repo] of [["memory", layerRepo] as const, ["PostgreSQL", repoOnPostgres] as const]) {
-    trigger(
+    it.live(
       `is the same on a replica that misses all notifications, from the next request on, with the rows in ${name}`,
       () =>
         Effect.gen(function* () {
@@ -292,7 +292,7 @@ describe("a URL that webhooks share", () => {
 })
 
 describe("a webhook that shares a URL", () => {
-  it.scopedLive("has no token, and gets one when it no longer shares", () =>
+  it.live("has no token, and gets one when it no longer shares", () =>
     Effect.gen(function* () {
       const { admin, http, team, webhook } = yield* start()
       const owner = yield* webhook(yield* team("ops"), "{{text}}")
@@ -326,7 +326,7 @@ describe("a webhook that shares a URL", () => {
     })
   )
 
-  it.scopedLive("is refused if it could not be offered requests, and protects the other one from deletion", () =>
+  it.live("is refused if it could not be offered requests, and protects the other one from deletion", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       const owner = yield* webhook(yield* team("ops"), "{{payload}}", { input: "payload" })
@@ -362,7 +362,7 @@ describe("a webhook that shares a URL", () => {
     })
   )
 
-  it.scopedLive("needs the rights to the teams of both webhooks", () =>
+  it.live("needs the rights to the teams of both webhooks", () =>
     Effect.gen(function* () {
       const { a, b, keyFor, server } = yield* twoTeams()
       const both = yield* keyFor(["a", "b"], "editor")

@@ -3,17 +3,17 @@ import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { echo, failing, type Leader, silent, start, trigger } from "../Server.ts"
+import { echo, failing, type Leader, silent, start } from "../Server.ts"
 
 const key = "{{repo}}#{{number}}"
 const of = (number: number, more: object = {}) => ({ body: { variables: { repo: "shop", number, ...more } } })
 
-trigger("a newer request supersedes the key's runs, whose waiting callers get 409, and which name it", () =>
+it.live("a newer request supersedes the key's runs, whose waiting callers get 409, and which name it", () =>
   Effect.gen(function* () {
     const { admin, firstRuns, http, history, team, webhook } = yield* start()
     const singleton = { key, on_new: "supersede" }
     const hook = yield* webhook(yield* team("slow", silent), "{{number}}", { singleton })
-    const waiting = yield* Effect.fork(http("POST", `${hook.path}?wait=true`, of(7)))
+    const waiting = yield* Effect.forkChild(http("POST", `${hook.path}?wait=true`, of(7)))
     const [{ run_id: first }] = yield* firstRuns(hook.id)
     const post = (number: number, more: object = {}) =>
       Effect.map(http("POST", hook.path, { ...of(number), ...more }), ({ json }) => json.run_id)
@@ -56,11 +56,11 @@ const guarded = (settings: object, leader: Leader) =>
     return { ...server, hook, decide, post, shown, until }
   })
 
-trigger(
+it.live(
   "a run that is denied replaces nothing but others that waited for approval, an approved one the run in progress",
   () =>
     Effect.gen(function* () {
-      const stopping: Leader = (delivery) => Effect.zipRight(Deferred.await(delivery.cancelled), failing(delivery))
+      const stopping: Leader = (delivery) => Effect.andThen(Deferred.await(delivery.cancelled), failing(delivery))
       const { decide, post, shown, until } = yield* guarded({}, stopping)
       const [first, second] = [yield* post(7), yield* post(7)]
       expect(yield* shown(first)).toMatchObject({ status: "cancelled", superseded_by: second })
@@ -82,7 +82,7 @@ trigger(
     })
 )
 
-trigger(
+it.live(
   "with supersede_when: started, the run in progress goes on until the newer one starts, and is not retried",
   () =>
     Effect.gen(function* () {
@@ -93,7 +93,7 @@ trigger(
         retries: { max_retries: 3, backoff_seconds: 60 }
       }
       const { post, shown, until } = yield* guarded(settings, (delivery) =>
-        Effect.zipRight(Deferred.await(gate), failing(delivery))
+        Effect.andThen(Deferred.await(gate), failing(delivery))
       )
       const first = yield* post(7)
       yield* until(first, "running")
@@ -108,11 +108,11 @@ trigger(
     })
 )
 
-trigger("with supersede_when: started, an approved run replaces those that wait, not the one in progress", () =>
+it.live("with supersede_when: started, an approved run replaces those that wait, not the one in progress", () =>
   Effect.gen(function* () {
     const gate = yield* Deferred.make<void>()
     const { decide, post, shown, until } = yield* guarded({ supersede_when: "started" }, (delivery) =>
-      Effect.zipRight(Deferred.await(gate), echo(delivery))
+      Effect.andThen(Deferred.await(gate), echo(delivery))
     )
     const [first, other] = [yield* post(7), yield* post(8)]
     for (const id of [first, other]) yield* decide(id, "approve")
@@ -129,7 +129,7 @@ trigger("with supersede_when: started, an approved run replaces those that wait,
   })
 )
 
-trigger("a request is skipped also while a run with its key waits for approval", () =>
+it.live("a request is skipped also while a run with its key waits for approval", () =>
   Effect.gen(function* () {
     const { decide, hook, http, post } = yield* guarded({ singleton: { key, on_new: "skip" } }, silent)
     const first = yield* post(7)
@@ -139,7 +139,7 @@ trigger("a request is skipped also while a run with its key waits for approval",
   })
 )
 
-trigger("a request is skipped while a run with its key is on, and the answer names that one", () =>
+it.live("a request is skipped while a run with its key is on, and the answer names that one", () =>
   Effect.gen(function* () {
     const { admin, http, history, team, webhook } = yield* start()
     const hook = yield* webhook(yield* team("slow", silent), "{{number}}", { singleton: { key, on_new: "skip" } })
@@ -159,12 +159,12 @@ trigger("a request is skipped while a run with its key is on, and the answer nam
   })
 )
 
-trigger("an event for which cancel_if holds cancels the key's runs, also of a paused webhook, and starts none", () =>
+it.live("an event for which cancel_if holds cancels the key's runs, also of a paused webhook, and starts none", () =>
   Effect.gen(function* () {
     const { admin, http, history, team, webhook } = yield* start()
     const gate = yield* Deferred.make<void>()
     const leader: Leader = (delivery) =>
-      delivery.prompt.prompt === "1" ? Effect.zipRight(Deferred.await(gate), failing(delivery)) : silent(delivery)
+      delivery.prompt.prompt === "1" ? Effect.andThen(Deferred.await(gate), failing(delivery)) : silent(delivery)
     const settings = {
       pause_after_failures: 1,
       singleton: { key, on_new: "queue" },
@@ -201,7 +201,7 @@ trigger("an event for which cancel_if holds cancels the key's runs, also of a pa
   })
 )
 
-trigger("a window combines only requests with the same key", () =>
+it.live("a window combines only requests with the same key", () =>
   Effect.gen(function* () {
     const { history, http, team, webhook } = yield* start()
     const settings = { singleton: { key, on_new: "supersede" }, coalesce: { key: "repo", within: 600 } }
@@ -214,7 +214,7 @@ trigger("a window combines only requests with the same key", () =>
   })
 )
 
-trigger("a repeated event cancels no newer run", () =>
+it.live("a repeated event cancels no newer run", () =>
   Effect.gen(function* () {
     const { http, team, webhook } = yield* start()
     const settings = { singleton: { key, on_new: "queue" }, cancel_if: "action == 'closed'" }
@@ -228,7 +228,7 @@ trigger("a repeated event cancels no newer run", () =>
   })
 )
 
-it.scopedLive("cancel_if needs a key, and both are checked when they are saved", () =>
+it.live("cancel_if needs a key, and both are checked when they are saved", () =>
   Effect.gen(function* () {
     const { admin, team } = yield* start()
     const draft = { name: "x", team: yield* team("ops"), prompt_template: "{{number}}" }

@@ -67,7 +67,7 @@ const inSlack = (settings: object, options: Options = {}) =>
 const textsOf = ({ blocks }: any) => blocks.at(-1).elements.map(({ text }: any) => text.text)
 
 describe("a button of a message in Slack", () => {
-  it.scopedLive("replies to the agent's question once, and the message and later clicks say who did", () =>
+  it.live("replies to the agent's question once, and the message and later clicks say who did", () =>
     Effect.gen(function* () {
       const { click, history, hook, others, sent, trigger } = yield* inSlack({})
       const id = yield* trigger
@@ -112,7 +112,7 @@ describe("a button of a message in Slack", () => {
     ["", {}],
     [", also with a host's own renderer", { renderer: Layer.succeed(Renderer, own) }]
   ] as const) {
-    it.scopedLive(`is answered where the question was, and a replay repeats the reply${how}`, () =>
+    it.live(`is answered where the question was, and a replay repeats the reply${how}`, () =>
       Effect.gen(function* () {
         const { all, answerTo } = comments()
         const github = yield* receiver(answerTo)
@@ -151,7 +151,7 @@ describe("a button of a message in Slack", () => {
     )
   }
 
-  it.scopedLive("approves or denies a run, and cannot be made up", () =>
+  it.live("approves or denies a run, and cannot be made up", () =>
     Effect.gen(function* () {
       const { admin, click, clickOf, clicks, history, hook, sent, trigger } = yield* inSlack({ approval: "required" })
       const id = yield* trigger
@@ -178,46 +178,44 @@ describe("a button of a message in Slack", () => {
     })
   )
 
-  it.scopedLive(
-    "approves nothing for who asked, for a guest of another workspace, or for those who are not named",
-    () =>
-      Effect.gen(function* () {
-        const { admin, clickOf, clicks, history, hook, http, sent, trigger } = yield* inSlack({ approval: "required" })
-        const id = yield* trigger
-        const [message] = yield* sent("/message")
-        const click = (user: object, more: object = {}, on = message) => {
-          const of = clickOf(on, "Approve", (user as { readonly id: string }).id)
-          const payload = { ...of, team: { id: "THOME" }, ...more, user: { ...of.user, team_id: "THOME", ...user } }
-          const raw = new URLSearchParams({ payload: JSON.stringify(payload) }).toString()
-          return http("POST", clicks.path, sentAs(recipes["slack-command"], secret, raw))
-        }
-        const told = (user: string) => Effect.map(sent(`/actions/${user}`), ([first]) => first)
-        const shared = { team: { id: "TGUEST" }, message: { ...message, team: "THOME" } }
-        for (const [user, more] of [
-          [{ id: "UGUEST", team_id: "TGUEST" }, {}],
-          [{ id: "USTRANGER", is_stranger: true }, {}],
-          [{ id: "USHARED", team_id: undefined }, shared]
-        ] as const) {
-          yield* click(user, more)
-          expect(yield* told(user.id)).toMatchObject({
-            ...{ response_type: "ephemeral", replace_original: false },
-            text: expect.stringContaining("may approve or deny")
-          })
-        }
-        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { approvers: ["slack:TGUEST/UANN", "role:admin"] } })
-        yield* click({ id: "UANN" })
-        expect((yield* told("UANN")).text).toContain("`approvers`")
-        expect(yield* history(hook.id)).toMatchObject([{ run_id: id, status: "queued" }])
-        const { json } = yield* admin("GET", `/api/audit?object=${id}`)
-        const refused = { action: "run.decision_refused", actor: "unknown", after: { decision: "approve" } }
-        expect(json.data).toMatchObject(Array(4).fill(refused))
-        expect(json.data[0].person_name).toBe("uann (Slack)")
-        yield* click({ id: "UANN", team_id: "TGUEST" })
-        expect((yield* sent("/actions/UANN", 2))[1].text).toBe("<@UANN> approved it.")
-      })
+  it.live("approves nothing for who asked, for a guest of another workspace, or for those who are not named", () =>
+    Effect.gen(function* () {
+      const { admin, clickOf, clicks, history, hook, http, sent, trigger } = yield* inSlack({ approval: "required" })
+      const id = yield* trigger
+      const [message] = yield* sent("/message")
+      const click = (user: object, more: object = {}, on = message) => {
+        const of = clickOf(on, "Approve", (user as { readonly id: string }).id)
+        const payload = { ...of, team: { id: "THOME" }, ...more, user: { ...of.user, team_id: "THOME", ...user } }
+        const raw = new URLSearchParams({ payload: JSON.stringify(payload) }).toString()
+        return http("POST", clicks.path, sentAs(recipes["slack-command"], secret, raw))
+      }
+      const told = (user: string) => Effect.map(sent(`/actions/${user}`), ([first]) => first)
+      const shared = { team: { id: "TGUEST" }, message: { ...message, team: "THOME" } }
+      for (const [user, more] of [
+        [{ id: "UGUEST", team_id: "TGUEST" }, {}],
+        [{ id: "USTRANGER", is_stranger: true }, {}],
+        [{ id: "USHARED", team_id: undefined }, shared]
+      ] as const) {
+        yield* click(user, more)
+        expect(yield* told(user.id)).toMatchObject({
+          ...{ response_type: "ephemeral", replace_original: false },
+          text: expect.stringContaining("may approve or deny")
+        })
+      }
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { approvers: ["slack:TGUEST/UANN", "role:admin"] } })
+      yield* click({ id: "UANN" })
+      expect((yield* told("UANN")).text).toContain("`approvers`")
+      expect(yield* history(hook.id)).toMatchObject([{ run_id: id, status: "queued" }])
+      const { json } = yield* admin("GET", `/api/audit?object=${id}`)
+      const refused = { action: "run.decision_refused", actor: "unknown", after: { decision: "approve" } }
+      expect(json.data).toMatchObject(Array(4).fill(refused))
+      expect(json.data[0].person_name).toBe("uann (Slack)")
+      yield* click({ id: "UANN", team_id: "TGUEST" })
+      expect((yield* sent("/actions/UANN", 2))[1].text).toBe("<@UANN> approved it.")
+    })
   )
 
-  it.scopedLive("is clicked at a shared URL, for the teams that share it, and starts no runs of theirs", () =>
+  it.live("is clicked at a shared URL, for the teams that share it, and starts no runs of theirs", () =>
     Effect.gen(function* () {
       const { admin, click, clicks, history, others, sent, trigger } = yield* inSlack({})
       yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
@@ -231,7 +229,7 @@ describe("a button of a message in Slack", () => {
     })
   )
 
-  it.scopedLive("is missing where no webhook takes its clicks", () =>
+  it.live("is missing where no webhook takes its clicks", () =>
     Effect.gen(function* () {
       const { admin, clicks, others, sent, trigger } = yield* inSlack({})
       yield* admin("DELETE", `/api/webhooks/${clicks.id}`)

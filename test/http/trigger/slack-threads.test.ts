@@ -95,7 +95,7 @@ const inSlack = (
 const textOf = ({ blocks }: any) => blocks[0].text.text
 
 describe("a reply in Slack's thread of a run", () => {
-  it.scopedLive("continues the conversation once, and the answer comes in the thread", () =>
+  it.live("continues the conversation once, and the answer comes in the thread", () =>
     Effect.gen(function* () {
       const { delivered, history, hook, messages, send, trigger } = yield* inSlack()
       const first = yield* trigger
@@ -126,7 +126,7 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
-  it.scopedLive("brings its files, by the settings of the webhook that takes it", () =>
+  it.live("brings its files, by the settings of the webhook that takes it", () =>
     Effect.gen(function* () {
       const { delivered, eventsOf, history, hook, send, trigger } = yield* inSlack()
       const { attachments } = recipes["slack-mention"].settings
@@ -142,7 +142,7 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
-  it.scopedLive("is taken in whatever shape it comes: pictures, forwarded messages, blocks", () =>
+  it.live("is taken in whatever shape it comes: pictures, forwarded messages, blocks", () =>
     Effect.gen(function* () {
       const { delivered, history, hook, send, trigger } = yield* inSlack()
       yield* trigger
@@ -202,7 +202,7 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
-  it.scopedLive("is taken from nobody else: bots, other teams, other threads, requests without a signature", () =>
+  it.live("is taken from nobody else: bots, other teams, other threads, requests without a signature", () =>
     Effect.gen(function* () {
       const { admin, delivered, events, eventsOf, history, hook, send, team, trigger } = yield* inSlack()
       const others = yield* eventsOf(yield* team("others"))
@@ -223,7 +223,7 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
-  it.scopedLive("is answered in its own thread, whatever else the conversation and other teams wrote", () =>
+  it.live("is answered in its own thread, whatever else the conversation and other teams wrote", () =>
     Effect.gen(function* () {
       const { delivered, destination, history, hook, http, messages, send, team, trigger, webhook } = yield* inSlack({
         thread_key: "all"
@@ -243,14 +243,14 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
-  it.scopedLive("waits while its run works, and is next; it is not offered to webhooks that share the URL", () =>
+  it.live("waits while its run works, and is next; it is not offered to webhooks that share the URL", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const prompts: Array<BusPrompt> = []
       const held: Leader = (delivery) =>
-        Effect.zipRight(
+        Effect.andThen(
           Effect.sync(() => prompts.push(delivery.prompt)),
-          Effect.zipRight(Deferred.await(gate), answering(delivery))
+          Effect.andThen(Deferred.await(gate), answering(delivery))
         )
       const { admin, delivered, events, history, hook, send, team, trigger } = yield* inSlack({}, held, ["run.started"])
       const body = { name: "s", team: yield* team("others"), prompt_template: "x", input: "payload", shares: events.id }
@@ -282,7 +282,7 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
-  it.scopedLive("whose webhook does not take it is explained to its writer alone, once", () =>
+  it.live("whose webhook does not take it is explained to its writer alone, once", () =>
     Effect.gen(function* () {
       const { delivered, history, hook, messages, send, slack, trigger } = yield* inSlack({ rate: "1/day" })
       yield* trigger
@@ -308,7 +308,7 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
-  it.scopedLive("is explained by no destination that is switched off or paused", () =>
+  it.live("is explained by no destination that is switched off or paused", () =>
     Effect.gen(function* () {
       const { admin, delivered, hook, messages, send, trigger } = yield* inSlack()
       yield* trigger
@@ -324,7 +324,7 @@ describe("a reply in Slack's thread of a run", () => {
     })
   )
 
-  it.scopedLive("goes on in the thread of a mention that began the run, by the recipe", () =>
+  it.live("goes on in the thread of a mention that began the run, by the recipe", () =>
     Effect.gen(function* () {
       const { delivered, destination, eventsOf, history, messages, send } = yield* inSlack()
       const { prompt_template, settings } = recipes["slack-mention"]
@@ -351,7 +351,7 @@ describe("a reply in Slack's thread of a run", () => {
 })
 
 describe("a reaction in Slack", () => {
-  it.scopedLive("approves or denies the run that the message is about", () =>
+  it.live("approves or denies the run that the message is about", () =>
     Effect.gen(function* () {
       const { admin, delivered, history, hook, messages, send, trigger } = yield* inSlack({ approval: "required" })
       yield* trigger
@@ -381,7 +381,7 @@ describe("a reaction in Slack", () => {
       expect(json.data).toMatchObject([{ action: "run.denied", person_name: "UANN (Slack)" }])
     })
   )
-  it.scopedLive("approves nothing for who asked, or in a channel that another workspace shares", () =>
+  it.live("approves nothing for who asked, or in a channel that another workspace shares", () =>
     Effect.gen(function* () {
       const { admin, delivered, destination, eventsOf, history, messages, send } = yield* inSlack()
       const { prompt_template, settings } = recipes["slack-mention"]
@@ -422,7 +422,7 @@ describe("the buttons of a message that slack-message wrote", () => {
   const typesIn = ({ blocks }: any) => blocks.map(({ type }: any) => type)
   const lineIn = ({ blocks }: any) => blocks.at(-1).elements[0].text
 
-  it.scopedLive("are replaced by what was decided elsewhere, in each channel, and the message stays delivered", () =>
+  it.live("are replaced by what was decided elsewhere, in each channel, and the message stays delivered", () =>
     Effect.gen(function* () {
       const { admin, delivered, destination, history, hook, messages, trigger, updates } = yield* inSlack(
         { approval: "required", singleton: { key: "{{text}}", on_new: "supersede" } },
@@ -476,7 +476,7 @@ describe("the buttons of a message that slack-message wrote", () => {
     })
   )
 
-  it.scopedLive("are removed also if the decision comes before Slack has said which message it is", () =>
+  it.live("are removed also if the decision comes before Slack has said which message it is", () =>
     Effect.gen(function* () {
       const held: Array<() => void> = []
       const { admin, messages, trigger, updates } = yield* inSlack(
@@ -496,7 +496,7 @@ describe("the buttons of a message that slack-message wrote", () => {
     })
   )
 
-  it.scopedLive("are removed by another server, if the one that wrote the message has ended", () =>
+  it.live("are removed by another server, if the one that wrote the message has ended", () =>
     Effect.gen(function* () {
       const slack = yield* slackApi()
       const repo = Layer.succeedContext(yield* Layer.build(layerRepo))
@@ -525,7 +525,7 @@ describe("the buttons of a message that slack-message wrote", () => {
     })
   )
 
-  it.scopedLive("of a question are replaced by the reply, wherever that was written", () =>
+  it.live("of a question are replaced by the reply, wherever that was written", () =>
     Effect.gen(function* () {
       const asking: Leader = ({ prompt, reply }) =>
         reply({

@@ -39,7 +39,7 @@ const verified = {
   secret: topic
 } as const
 
-const serve = (sns: Poster["Type"]["post"] = asSns, template = "{{payload.Subject?}} {{payload.Message}}") =>
+const serve = (sns: Poster["Service"]["post"] = asSns, template = "{{payload.Subject?}} {{payload.Message}}") =>
   Effect.gen(function* () {
     const asked: Array<string> = []
     const server = yield* start({
@@ -65,7 +65,7 @@ const serve = (sns: Poster["Type"]["post"] = asSns, template = "{{payload.Subjec
   })
 
 for (const version of ["1", "2"] as const) {
-  it.scopedLive(`a message signed in version ${version} starts one run, and its certificate is fetched once`, () =>
+  it.live(`a message signed in version ${version} starts one run, and its certificate is fetched once`, () =>
     Effect.gen(function* () {
       const { admin, asked, deliver, history, hook } = yield* serve()
       const first = yield* deliver(signedBySns(message, version))
@@ -95,7 +95,7 @@ describe("no run is started by", () => {
     ["another type", () => signedBySns({ ...message, Type: "Other" })]
   ]
   for (const [what, send] of cases) {
-    it.scopedLive(what, () =>
+    it.live(what, () =>
       Effect.gen(function* () {
         const { deliver, history, hook } = yield* serve()
         expect(refusal(yield* deliver(send(signedBySns(message))))).toStrictEqual([401, "not_verified"])
@@ -104,7 +104,7 @@ describe("no run is started by", () => {
     )
   }
 
-  it.scopedLive("a certificate from anywhere but SNS in the topic's region, which is not even fetched", () =>
+  it.live("a certificate from anywhere but SNS in the topic's region, which is not even fetched", () =>
     Effect.gen(function* () {
       const { asked, deliver } = yield* serve(() => Effect.succeed({ http_status: 200, answer: "", text: "" }))
       const file = "SimpleNotificationService-0123456789abcdef.pem"
@@ -129,7 +129,7 @@ describe("no run is started by", () => {
     })
   )
 
-  it.scopedLive("a message with the key of another certificate", () =>
+  it.live("a message with the key of another certificate", () =>
     Effect.gen(function* () {
       const { deliver } = yield* serve()
       expect((yield* deliver(signedBySns(message, "2", keyPair()))).status).toBe(401)
@@ -144,7 +144,7 @@ describe("no run is started by", () => {
     expect(causes).toStrictEqual([undefined, "expired", "expired"])
   })
 
-  it.scopedLive("a message of more than a week ago", () =>
+  it.live("a message of more than a week ago", () =>
     Effect.gen(function* () {
       const { deliver } = yield* serve()
       const Timestamp = new Date(Date.now() - 8 * 24 * 3_600_000).toISOString()
@@ -153,7 +153,7 @@ describe("no run is started by", () => {
   )
 })
 
-it.scopedLive("a message is asked for again while its certificate cannot be fetched or is none", () =>
+it.live("a message is asked for again while its certificate cannot be fetched or is none", () =>
   Effect.gen(function* () {
     const down = yield* serve(() => Effect.fail(new NoAnswer({ reason: "no route" })))
     expect(refusal(yield* down.deliver(signedBySns(message)))).toStrictEqual([503, "unavailable"])
@@ -172,13 +172,13 @@ describe("certificates that messages without a valid signature name", () => {
   const urlOf = (n: number) => `https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-${n}.pem`
   const named = (SigningCertURL: string) => ({ ...signedBySns(message), SigningCertURL })
 
-  it.scopedLive("are fetched 4 at a time, and one at a time for each webhook", () =>
+  it.live("are fetched 4 at a time, and one at a time for each webhook", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const { admin, asked, deliver, deliverTo, hook, team, webhook } = yield* serve(() =>
-        Effect.zipRight(Deferred.await(gate), Effect.fail(new NoAnswer({ reason: "no route" })))
+        Effect.andThen(Deferred.await(gate), Effect.fail(new NoAnswer({ reason: "no route" })))
       )
-      const first = yield* Effect.fork(deliver(named(urlOf(0))))
+      const first = yield* Effect.forkChild(deliver(named(urlOf(0))))
       yield* untilEffect(
         "one look-up",
         Effect.sync(() => asked.length === 1)
@@ -188,7 +188,7 @@ describe("certificates that messages without a valid signature name", () => {
       const others = yield* Effect.forEach([2, 3, 4, 5, 6], (n) =>
         Effect.map(webhook(team, "x", verified), ({ path }) => deliverTo(path, named(urlOf(n))))
       )
-      const all = yield* Effect.fork(Effect.all(others, { concurrency: "unbounded" }))
+      const all = yield* Effect.forkChild(Effect.all(others, { concurrency: "unbounded" }))
       yield* untilEffect(
         "four look-ups",
         Effect.sync(() => asked.length === 4)
@@ -203,7 +203,7 @@ describe("certificates that messages without a valid signature name", () => {
     })
   )
 
-  it.scopedLive("do not make the server fetch a known certificate again, however many they are", () =>
+  it.live("do not make the server fetch a known certificate again, however many they are", () =>
     Effect.gen(function* () {
       const { asked, deliver } = yield* serve()
       expect((yield* deliver(signedBySns(message))).status).toBe(202)
@@ -214,7 +214,7 @@ describe("certificates that messages without a valid signature name", () => {
   )
 })
 
-it.scopedLive("the URL that ends the subscription reaches neither the agent nor those who see the run", () =>
+it.live("the URL that ends the subscription reaches neither the agent nor those who see the run", () =>
   Effect.gen(function* () {
     const { admin, deliver, hook } = yield* serve(asSns, "{{payload.UnsubscribeURL}} {{payload.SigningCertURL}}")
     const { json } = yield* deliver(signedBySns(message))
@@ -235,7 +235,7 @@ describe("a subscription", () => {
   const withConfirmation = (http_status: number) =>
     serve((post) => (post.url === certificateUrl ? asSns(post) : Effect.succeed({ http_status, answer: "" })))
 
-  it.scopedLive("is confirmed at SNS, and starts no run", () =>
+  it.live("is confirmed at SNS, and starts no run", () =>
     Effect.gen(function* () {
       const { asked, deliver, history, hook } = yield* withConfirmation(200)
       const answer = yield* deliver(signedBySns(confirmation, "2"))
@@ -245,14 +245,14 @@ describe("a subscription", () => {
     })
   )
 
-  it.scopedLive("is asked for again if SNS does not confirm it", () =>
+  it.live("is asked for again if SNS does not confirm it", () =>
     Effect.gen(function* () {
       const { deliver } = yield* withConfirmation(500)
       expect((yield* deliver(signedBySns(confirmation))).status).toBe(503)
     })
   )
 
-  it.scopedLive("is confirmed nowhere else, and not unless it is signed for the webhook's topic", () =>
+  it.live("is confirmed nowhere else, and not unless it is signed for the webhook's topic", () =>
     Effect.gen(function* () {
       const { asked, deliver } = yield* withConfirmation(200)
       for (const SubscribeURL of [
@@ -270,7 +270,7 @@ describe("a subscription", () => {
     })
   )
 
-  it.scopedLive("that has ended starts no run and calls nobody", () =>
+  it.live("that has ended starts no run and calls nobody", () =>
     Effect.gen(function* () {
       const { asked, deliver } = yield* withConfirmation(200)
       const answer = yield* deliver(signedBySns({ ...confirmation, Type: "UnsubscribeConfirmation" }))
@@ -280,7 +280,7 @@ describe("a subscription", () => {
   )
 })
 
-it.scopedLive("its webhook's secret must be the ARN of a topic", () =>
+it.live("its webhook's secret must be the ARN of a topic", () =>
   Effect.gen(function* () {
     const { admin } = yield* start()
     yield* admin("POST", "/api/teams", { body: { team: "t" } })

@@ -16,7 +16,7 @@ it.live("a slash command is answered at once, also while nobody is there to work
   Effect.gen(function* () {
     const recipe = recipes["slack-command"]
     const { prompt_template, ...draft } = draftOf(recipe, secretFor(recipe))
-    const team = yield* Scope.extend(server().team("away", "no leader"), scope)
+    const team = yield* Scope.provide(server().team("away", "no leader"), scope)
     const { id, path } = yield* server().webhook(team, prompt_template, draft)
     const answer = yield* server().http("POST", path, requestOf(recipe))
     expect([answer.status, answer.text]).toStrictEqual([200, "On it. The answer comes here."])

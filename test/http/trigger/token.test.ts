@@ -3,7 +3,7 @@ import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { HistoryStore } from "../../../src/repo/history/HistoryStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { type Answer, refusal } from "../Client.ts"
-import { hello, silent, start, startWithWebhook, trigger, triggers, unusedId } from "../Server.ts"
+import { hello, silent, start, startWithWebhook, unusedId } from "../Server.ts"
 
 const withToken = (token: string) => ({ authorization: `Bearer ${token}` })
 
@@ -15,7 +15,7 @@ const bytesOf = ({ headers, status, text }: Answer) => [
 ]
 
 describe("a token in a header", () => {
-  triggers("does what it does in the path, and Location has none", () =>
+  it.live("does what it does in the path, and Location has none", () =>
     Effect.gen(function* () {
       const { hook, http, team, webhook } = yield* startWithWebhook
       const headers = withToken(hook.token)
@@ -38,7 +38,7 @@ describe("a token in a header", () => {
     })
   )
 
-  triggers("that opens nothing is answered with the same bytes as one in the path", () =>
+  it.live("that opens nothing is answered with the same bytes as one in the path", () =>
     Effect.gen(function* () {
       const { hook, http } = yield* startWithWebhook
       const expected = bytesOf(yield* http("POST", "/webhook/trigger/x", { body: hello }))
@@ -60,7 +60,7 @@ describe("a token in a header", () => {
 })
 
 describe("a token's checksum", () => {
-  trigger("tells a text that only looks like a token apart without the database, with the same answer", () =>
+  it.live("tells a text that only looks like a token apart without the database, with the same answer", () =>
     Effect.gen(function* () {
       const { faults, hook, http } = yield* startWithWebhook
       const unknown = bytesOf(yield* http("POST", `/webhook/trigger/whk_${"0".repeat(43)}`, { body: hello }))
@@ -80,7 +80,7 @@ describe("a caller that waits for a run", () => {
     ["is that of a webhook that is disabled", "PATCH", "", { enabled: false }],
     ["is that of a webhook that is deleted", "DELETE", "", undefined]
   ] as const) {
-    it.scopedLive(`gets 404 on every replica when its token ${what}`, () =>
+    it.live(`gets 404 on every replica when its token ${what}`, () =>
       Effect.gen(function* () {
         const held = yield* Deferred.make<void>()
         const repo = yield* Layer.build(layerRepo)
@@ -94,7 +94,7 @@ describe("a caller that waits for a run", () => {
         })
         const hook = yield* first.webhook(yield* first.team("slow", silent))
         const { json } = yield* first.http("POST", hook.path, { body: hello })
-        const waiting = yield* Effect.fork(second.http("GET", `${hook.path}/runs/${json.run_id}?wait=true`))
+        const waiting = yield* Effect.forkChild(second.http("GET", `${hook.path}/runs/${json.run_id}?wait=true`))
         yield* Deferred.await(held)
         yield* first.admin(method, `/api/webhooks/${hook.id}${path}`, body && { body })
         const answer = yield* Fiber.join(waiting)

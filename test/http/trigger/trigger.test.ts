@@ -1,11 +1,11 @@
-import { describe, expect } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Latch } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { sorted, wire } from "../Client.ts"
-import { failing, hello, silent, start, startWithWebhook, trigger, triggers } from "../Server.ts"
+import { failing, hello, silent, start, startWithWebhook } from "../Server.ts"
 
 describe("POST /webhook/trigger/:token", () => {
-  triggers("answers 202 with the run's id, and Location points at the run", () =>
+  it.live("answers 202 with the run's id, and Location points at the run", () =>
     Effect.gen(function* () {
       const { post, http, hook } = yield* startWithWebhook
       const accepted = yield* post(hello)
@@ -24,7 +24,7 @@ describe("POST /webhook/trigger/:token", () => {
     })
   )
 
-  triggers("answers 200 with the team's answer to a caller that waits for it", () =>
+  it.live("answers 200 with the team's answer to a caller that waits for it", () =>
     Effect.gen(function* () {
       const { post } = yield* startWithWebhook
       const answered = yield* post(hello, "?wait=true")
@@ -34,7 +34,7 @@ describe("POST /webhook/trigger/:token", () => {
     })
   )
 
-  triggers("answers a caller that waits for too slow a team with 408, but a page in a browser with 504", () =>
+  it.live("answers a caller that waits for too slow a team with 408, but a page in a browser with 504", () =>
     Effect.gen(function* () {
       const { team, webhook, http, admin } = yield* start()
       const hook = yield* webhook(yield* team("slow", silent), "{{text}}", { timeout_seconds: 1 })
@@ -56,7 +56,7 @@ describe("POST /webhook/trigger/:token", () => {
     })
   )
 
-  triggers("answers 502 when the leader reports an error", () =>
+  it.live("answers 502 when the leader reports an error", () =>
     Effect.gen(function* () {
       const { team, webhook, http } = yield* start()
       const broken = yield* team("failing", failing)
@@ -75,7 +75,7 @@ describe("POST /webhook/trigger/:token", () => {
     })
   )
 
-  trigger("ignores unknown keys, records extra variables, and does not wait with `wait=false`", () =>
+  it.live("ignores unknown keys, records extra variables, and does not wait with `wait=false`", () =>
     Effect.gen(function* () {
       const { post, runs } = yield* startWithWebhook
       const accepted = yield* post({ variables: { text: "t", more: { x: 1 } }, extra: true }, "?wait=false&other=1")
@@ -84,7 +84,7 @@ describe("POST /webhook/trigger/:token", () => {
     })
   )
 
-  triggers("accepts JSON under any JSON media type, a byte order mark, and no Content-Type at all", () =>
+  it.live("accepts JSON under any JSON media type, a byte order mark, and no Content-Type at all", () =>
     Effect.gen(function* () {
       const { http, hook } = yield* startWithWebhook
       const raw = new TextEncoder().encode(JSON.stringify(hello))
@@ -99,7 +99,7 @@ describe("POST /webhook/trigger/:token", () => {
   )
 })
 
-triggers("Location stays under the path that the public address is mounted at", () =>
+it.live("Location stays under the path that the public address is mounted at", () =>
   Effect.gen(function* () {
     const { team, webhook, http } = yield* start({ publicUrl: "https://example.com/hooks/" })
     const { path } = yield* webhook(yield* team("ops"))
@@ -108,16 +108,16 @@ triggers("Location stays under the path that the public address is mounted at", 
   })
 )
 
-triggers("a caller that goes away leaves its run alone", () =>
+it.live("a caller that goes away leaves its run alone", () =>
   Effect.gen(function* () {
     const { team, webhook, http, firstRuns, port } = yield* start()
-    const gone = yield* Effect.makeLatch()
+    const gone = yield* Latch.make()
     const slow = yield* team("slow", ({ reply }) =>
-      Effect.zipRight(gone.await, reply({ _tag: "Answered", response: "done" }))
+      Effect.andThen(gone.await, reply({ _tag: "Answered", response: "done" }))
     )
     const { id, path } = yield* webhook(slow)
     const body = JSON.stringify(hello)
-    const caller = yield* Effect.fork(
+    const caller = yield* Effect.forkChild(
       wire(port, `POST ${path}?wait=true HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
     )
     const [{ run_id }] = yield* firstRuns(id)

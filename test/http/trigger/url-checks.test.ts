@@ -23,7 +23,7 @@ const meta = { preset: "meta", verify_token: "my token" }
 const subscribe = "?hub.mode=subscribe&hub.verify_token=my+token&hub.challenge=1158201444"
 
 describe("Meta", () => {
-  it.scopedLive("gets its challenge back as text if it knows the verify token, and starts no run", () =>
+  it.live("gets its challenge back as text if it knows the verify token, and starts no run", () =>
     Effect.gen(function* () {
       const { call, history, hook } = yield* serve(meta)
       const answer = yield* call("GET", subscribe)
@@ -34,7 +34,7 @@ describe("Meta", () => {
     })
   )
 
-  it.scopedLive("is refused with another verify token, which the webhook lists", () =>
+  it.live("is refused with another verify token, which the webhook lists", () =>
     Effect.gen(function* () {
       const { admin, call, hook } = yield* serve(meta)
       expect(refusal(yield* call("GET", subscribe.replace("my+token", "other")))).toStrictEqual([401, "not_verified"])
@@ -47,7 +47,7 @@ describe("Meta", () => {
     })
   )
 
-  it.scopedLive("sends nothing else by GET, and must sign what it posts", () =>
+  it.live("sends nothing else by GET, and must sign what it posts", () =>
     Effect.gen(function* () {
       const { call } = yield* serve(meta)
       for (const search of ["", "?hub.mode=unsubscribe&hub.challenge=1", "?hub.challenge=1"]) {
@@ -63,7 +63,7 @@ describe("Microsoft Graph", () => {
   const search = `?validationToken=${encodeURIComponent(token)}`
   const text = { headers: { "content-type": "text/plain; charset=utf-8" }, raw: "" }
 
-  it.scopedLive("gets its token back as text, without a secret, and starts no run", () =>
+  it.live("gets its token back as text, without a secret, and starts no run", () =>
     Effect.gen(function* () {
       const { call, history, hook } = yield* serve({ preset: "microsoft-graph" })
       const answer = yield* call("POST", search, text)
@@ -74,7 +74,7 @@ describe("Microsoft Graph", () => {
     })
   )
 
-  it.scopedLive("is not answered at length, nor from an address that is not allowed, nor by other webhooks", () =>
+  it.live("is not answered at length, nor from an address that is not allowed, nor by other webhooks", () =>
     Effect.gen(function* () {
       const graph = { preset: "microsoft-graph" }
       const { call } = yield* serve(graph)
@@ -86,7 +86,7 @@ describe("Microsoft Graph", () => {
     })
   )
 
-  it.scopedLive("opens no run to somebody who asks for a test of the URL there", () =>
+  it.live("opens no run to somebody who asks for a test of the URL there", () =>
     Effect.gen(function* () {
       const { call, hook, http } = yield* serve({ preset: "microsoft-graph" })
       const value = [{ changeType: "created", clientState: secret }]
@@ -97,7 +97,7 @@ describe("Microsoft Graph", () => {
     })
   )
 
-  it.scopedLive("leaves its secret neither in the prompt, nor in the run, nor in a stored request", () =>
+  it.live("leaves its secret neither in the prompt, nor in the run, nor in a stored request", () =>
     Effect.gen(function* () {
       const { admin, call, firstRuns, hook } = yield* serve({ preset: "microsoft-graph" }, { store_requests: "all" })
       const value = [{ changeType: "created", clientState: secret, resource: "me" }]
@@ -131,7 +131,7 @@ describe("Azure Event Grid", () => {
   }
   const validation = { headers: { "aeg-event-type": "SubscriptionValidation" }, body: [event] }
 
-  it.scopedLive("gets the code of its validation event back, without the secret, and starts no run", () =>
+  it.live("gets the code of its validation event back, without the secret, and starts no run", () =>
     Effect.gen(function* () {
       const { call, history, hook } = yield* serve(grid)
       const answer = yield* call("POST", "", validation)
@@ -142,7 +142,7 @@ describe("Azure Event Grid", () => {
     })
   )
 
-  it.scopedLive("may send to every enabled webhook that it asks with OPTIONS, and to no other path", () =>
+  it.live("may send to every enabled webhook that it asks with OPTIONS, and to no other path", () =>
     Effect.gen(function* () {
       const origin = { headers: { "webhook-request-origin": "eventgrid.azure.net", "webhook-request-rate": "120" } }
       for (const verification of [undefined, grid, { preset: "github" }]) {
@@ -165,7 +165,7 @@ describe("Azure Event Grid", () => {
   )
 })
 
-it.scopedLive("Trello's HEAD is 200 for its webhooks, and 405 for others", () =>
+it.live("Trello's HEAD is 200 for its webhooks, and 405 for others", () =>
   Effect.gen(function* () {
     const { call, history, hook } = yield* serve({ preset: "trello" })
     expect((yield* call("HEAD", "")).status).toBe(200)

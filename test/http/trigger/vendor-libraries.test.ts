@@ -126,7 +126,7 @@ const vendors: { readonly [library: string]: Vendor } = {
 
 describe("a request that the service's own library signs or verifies is accepted, and not with one byte changed", () => {
   for (const [library, vendor] of Object.entries(vendors)) {
-    it.scopedLive(library, () =>
+    it.live(library, () =>
       Effect.gen(function* () {
         const { preset, raw, secret, signed, status, type = "application/json", verifies } = vendor
         const { history, http, origin, team, webhook } = yield* start()

@@ -4,11 +4,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { hello, start, trigger, triggers } from "../Server.ts"
+import { hello, start } from "../Server.ts"
 import { countsOf, deliverTo, github, other, secret, sign, startWithGithub } from "./Github.ts"
 
 describe("a webhook with a verification", () => {
-  triggers("takes what is signed, and refuses the rest with the same bytes, before anything else is said of it", () =>
+  it.live("takes what is signed, and refuses the rest with the same bytes, before anything else is said of it", () =>
     Effect.gen(function* () {
       const server = yield* startWithGithub
       const { hook, http, deliver, runs } = server
@@ -46,7 +46,7 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  trigger("needs the token as well, and shows runs to whoever signs an empty body", () =>
+  it.live("needs the token as well, and shows runs to whoever signs an empty body", () =>
     Effect.gen(function* () {
       const { hook, http, deliver, admin } = yield* startWithGithub
       const raw = JSON.stringify(hello)
@@ -59,7 +59,7 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  triggers("answers handshakes without a run, and commands with a text of its own", () =>
+  it.live("answers handshakes without a run, and commands with a text of its own", () =>
     Effect.gen(function* () {
       const server = yield* startWithGithub
       const { http, deliver, webhook, runs } = server
@@ -98,7 +98,7 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  trigger("answers handshakes and commands as JSON where the service wants that", () =>
+  it.live("answers handshakes and commands as JSON where the service wants that", () =>
     Effect.gen(function* () {
       const server = yield* startWithGithub
       const key = Buffer.from(secret).toString("base64")
@@ -135,7 +135,7 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  trigger("keeps of what it refuses the cause, and nothing that was sent", () =>
+  it.live("keeps of what it refuses the cause, and nothing that was sent", () =>
     Effect.gen(function* () {
       const { admin, hook, http, deliver } = yield* startWithGithub
       yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { store_requests: "refused" } })
@@ -155,7 +155,7 @@ describe("a webhook with a verification", () => {
   )
 })
 
-it.scopedLive("a webhook says when the first request was verified since its secret was set", () =>
+it.live("a webhook says when the first request was verified since its secret was set", () =>
   Effect.gen(function* () {
     const { admin, deliver, hook } = yield* startWithGithub
     const shown = Effect.map(admin("GET", `/api/webhooks/${hook.id}`), ({ json }) => json)
@@ -196,7 +196,7 @@ it.scopedLive("a webhook says when the first request was verified since its secr
 describe("warnings", () => {
   const draft = { input: "payload", prompt_template: "{{payload}} {{headers.x-github-event}} {{query.q}}" }
 
-  it.scopedLive(
+  it.live(
     "say that a secret is short, and that a template names what is not signed, wherever the webhook is shown",
     () =>
       Effect.gen(function* () {
@@ -219,7 +219,7 @@ describe("warnings", () => {
       })
   )
 
-  it.scopedLive("name the keys that decide which run and which session a request joins", () =>
+  it.live("name the keys that decide which run and which session a request joins", () =>
     Effect.gen(function* () {
       const { admin, team, webhook } = yield* start()
       const { id } = yield* webhook(yield* team("ops"), "{{payload}}", { input: "payload", ...github })
@@ -235,7 +235,7 @@ describe("warnings", () => {
     })
   )
 
-  it.scopedLive("are not given for what is signed, nor where the secret itself is sent", () =>
+  it.live("are not given for what is signed, nor where the secret itself is sent", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const ops = yield* server.team("ops")
@@ -257,7 +257,7 @@ describe("warnings", () => {
 })
 
 describe("a delivery", () => {
-  it.scopedLive("may come again if it was refused", () =>
+  it.live("may come again if it was refused", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const hook = yield* server.webhook(yield* server.team("idle", "no leader"), "{{text}}", github)
@@ -271,7 +271,7 @@ describe("a delivery", () => {
     })
   )
 
-  it.scopedLive("is told apart by its id alone if the secret comes with it: then nothing is signed", () =>
+  it.live("is told apart by its id alone if the secret comes with it: then nothing is signed", () =>
     Effect.gen(function* () {
       const { history, http, team, webhook } = yield* start()
       const verification = { preset: "bearer", id_header: "X-Id" }

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { createInterface } from "node:readline"
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Option, TestClock } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import { type Tools, withTools } from "../../../src/leader/agents/AgentTools.ts"
 import { LeaderError } from "../../../src/leader/index.ts"
 import { makePrompt } from "../../bus/contract/support.ts"
@@ -16,14 +17,14 @@ it.effect("an agent that goes on after its question is stopped a minute later, a
   Effect.gen(function* () {
     const [working, stopped] = [yield* Deferred.make<Tools>(), yield* Deferred.make<void>()]
     const goOn = Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined))
-    const fiber = yield* Effect.fork(
-      withTools(yield* task, (tools) => Effect.zipRight(Deferred.succeed(working, tools!), goOn))
+    const fiber = yield* Effect.forkChild(
+      withTools(yield* task, (tools) => Effect.andThen(Deferred.succeed(working, tools!), goOn))
     )
     const { ask, script } = yield* Deferred.await(working)
     yield* TestClock.adjust("1 hour")
     ask("Which branch?", ["main"])
     yield* TestClock.adjust("59 seconds")
-    expect(Option.isNone(yield* Fiber.poll(fiber))).toBe(true)
+    expect(fiber.pollUnsafe()).toBeUndefined()
     yield* TestClock.adjust("1 second")
     expect(yield* Fiber.join(fiber)).toEqual({ response: "Which branch?", report: { asks: ["main"] } })
     expect(yield* Deferred.isDone(stopped)).toBe(true)

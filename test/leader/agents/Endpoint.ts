@@ -20,7 +20,7 @@ export const endpoint = (answer: (response: ServerResponse, received: Received) 
   Effect.gen(function* () {
     const received: Array<Received> = []
     const server = yield* Effect.acquireRelease(
-      Effect.async<Server>((resume) => {
+      Effect.callback<Server>((resume) => {
         // Node's own five seconds may end a connection that is about to be used.
         const server = createServer({ keepAliveTimeout: 60_000 }, async (request: IncomingMessage, response) => {
           const chunks: Array<Uint8Array> = []
@@ -33,7 +33,7 @@ export const endpoint = (answer: (response: ServerResponse, received: Received) 
         server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
       }),
       (server) =>
-        Effect.async<void>((resume) => {
+        Effect.callback<void>((resume) => {
           server.closeAllConnections()
           server.close(() => resume(Effect.void))
         })

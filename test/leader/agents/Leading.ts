@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { it } from "@effect/vitest"
-import { Clock, Duration, Effect, Layer, Logger, LogLevel, Queue, Schedule, type Scope } from "effect"
+import { Clock, Duration, Effect, Layer, Queue, References, Schedule, type Scope } from "effect"
 import { Bus, type LeaderBus, type Prompt, type Reply } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { ThreadId } from "../../../src/domain/Id.ts"
@@ -12,7 +12,7 @@ import { collectReplies, makePrompt, team, untilQueue } from "../../bus/contract
 
 export const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>
-    Effect.scoped(test).pipe(Effect.provide(BusMemory.layer), Logger.withMinimumLogLevel(LogLevel.None))
+    Effect.scoped(test).pipe(Effect.provide(BusMemory.layer), Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
 /** For teams of the same name at the same time. The bus ends with the scope of the test. */
@@ -48,7 +48,7 @@ export const leading = (agent: Agent, options: Pick<AgentLeader.AgentLeaderOptio
     const end = Effect.repeat(Queue.take(replies), {
       until: ({ _tag }: Reply) => _tag === "Answered" || _tag === "Failed"
     })
-    const send = (prompt: string, fields: Partial<Prompt> = {}) => Effect.zipRight(publish({ prompt, ...fields }), end)
+    const send = (prompt: string, fields: Partial<Prompt> = {}) => Effect.andThen(publish({ prompt, ...fields }), end)
     return { bus, send, publish, end, shown }
   })
 
@@ -59,16 +59,17 @@ export const leading = (agent: Agent, options: Pick<AgentLeader.AgentLeaderOptio
 export const slower =
   (times: number, slept: Array<number> = []) =>
   <A, E, R>(start: Effect.Effect<A, E, R>) =>
-    Effect.suspend(() => {
-      const [begun, clock] = [Date.now(), Clock.make()]
-      const slow = {
-        unsafeCurrentTimeMillis: () => Math.round(begun + (Date.now() - begun) / times),
+    Effect.updateService(start, Clock.Clock, (clock): Clock.Clock => {
+      const begun = Date.now()
+      const now = () => Math.round(begun + (Date.now() - begun) / times)
+      return Object.assign(Object.create(clock), {
+        currentTimeMillisUnsafe: now,
+        currentTimeMillis: Effect.sync(now),
         sleep: (duration: Duration.Duration) => {
           slept.push(Duration.toMillis(duration))
           return clock.sleep(Duration.times(duration, times))
         }
-      }
-      return Effect.withClock(start, Object.assign(Clock.make(), slow))
+      })
     })
 
 /** Leads by a clock on which nothing takes long. */

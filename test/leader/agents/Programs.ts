@@ -2,7 +2,7 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import type { AgentName } from "../../../src/domain/AgentName.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { folderInPath, leading } from "./Leading.ts"
@@ -22,7 +22,7 @@ export const preset = (
     const command = join(folder, presets[name].title === "Claude Code" ? "claude" : name)
     writeFileSync(command, `#!/bin/sh\ncd '${folder}'\nprintf '%s\\n' "$@" >> args\n${script}\n`)
     chmodSync(command, 0o755)
-    const led = yield* leading(Either.getOrThrow(presets[name].agent(options)), leader)
+    const led = yield* leading(Result.getOrThrow(presets[name].agent(options)), leader)
     return { ...led, read: (file: string) => readFileSync(join(folder, file), "utf8") }
   })
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Option, type Scope } from "effect"
+import { Effect, Option, Result, type Scope } from "effect"
 import type { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { readReport } from "../../../src/domain/run/Progress.ts"
@@ -31,7 +31,7 @@ const alone = <A, E>(test: Effect.Effect<A, E, Bus | LeaderBus | Scope.Scope>) =
 const acp = ({ abilities = ["resume"], options = ["--allow", "none"] }: Partial<Record<string, Array<string>>> = {}) =>
   Effect.gen(function* () {
     const place = { folder: yield* folder }
-    const agent = Either.getOrThrow(presets.acp.agent([...options, process.execPath, program, ...abilities]))
+    const agent = Result.getOrThrow(presets.acp.agent([...options, process.execPath, program, ...abilities]))
     const led = yield* leading(agent, place)
     const read = (file: string) => readFileSync(join(place.folder, file), "utf8")
     return { ...led, read }
@@ -48,7 +48,7 @@ describe("an ACP agent", () => {
       const limited = yield* send("[[quota]]")
       expect(limited).toMatchObject({ _tag: "Failed", message: "Too many requests" })
       const { until } = (limited as Extract<typeof limited, { _tag: "Failed" }>).limited!
-      expect(until!.epochMillis - before).toBeGreaterThanOrEqual(3_600_000)
+      expect(until!.epochMilliseconds - before).toBeGreaterThanOrEqual(3_600_000)
       expect(yield* send("You've hit your usage limit. Try again in 3 hours.")).toMatchObject({ _tag: "Answered" })
       expect(yield* send("[[refuse]]")).not.toHaveProperty("limited")
     })
@@ -221,7 +221,7 @@ describe("an ACP agent", () => {
     "does not know what a run cost in a session from before the leader's start",
     Effect.gen(function* () {
       const place = { folder: yield* folder }
-      const agent = () => Either.getOrThrow(presets.acp.agent(["--allow", "none", process.execPath, program, "resume"]))
+      const agent = () => Result.getOrThrow(presets.acp.agent(["--allow", "none", process.execPath, program, "resume"]))
       yield* alone(Effect.flatMap(leading(agent(), place), ({ send }) => send("Hello.")))
       const { send } = yield* leading(agent(), place)
       const reply = yield* send("Go on.", inSession("s.0"))
@@ -302,7 +302,7 @@ describe("an ACP agent", () => {
     "that is no ACP agent fails with what it printed",
     Effect.gen(function* () {
       const script = ["sh", "-c", "echo 'usage: agent' >&2; exit 2"]
-      const { send } = yield* leading(Either.getOrThrow(presets.acp.agent(["--allow", "none", ...script])))
+      const { send } = yield* leading(Result.getOrThrow(presets.acp.agent(["--allow", "none", ...script])))
       expect(yield* send("Hello.")).toMatchObject({ _tag: "Failed", message: "exit code 2: usage: agent" })
     })
   )
@@ -314,6 +314,6 @@ describe("an ACP agent", () => {
     [["--allow", "none"], "the command that starts the agent is missing"],
     [["--yolo", "opencode"], "--yolo is not an option"]
   ])("refuses the options %j", (words, says) => {
-    expect(Option.getOrThrow(Either.getLeft(presets.acp.agent(words)))).toContain(says)
+    expect(Option.getOrThrow(Result.getFailure(presets.acp.agent(words)))).toContain(says)
   })
 })

@@ -1,6 +1,6 @@
 /** What a webhook asks of an agent, within what the operator of its leader allows. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import type { AgentRequest } from "../../../src/domain/run/AgentRequest.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { behaviour, onBusOfItsOwn } from "./Leading.ts"
@@ -74,14 +74,14 @@ describe("permissions", () => {
     })
   )
   it("are not given in two ways, nor without saying what they allow", () => {
-    const fault = (...options: ReadonlyArray<string>) => Either.getOrThrow(Either.flip(presets.claude.agent(options)))
+    const fault = (...options: ReadonlyArray<string>) => Result.getOrThrow(Result.flip(presets.claude.agent(options)))
     expect(fault(...profiles, "--allowedTools", "Bash")).toContain("only in them")
     for (const [name, plain] of [
       ["codex", "--full-auto"],
       ["opencode", "--auto"]
     ] as const) {
       const both = presets[name].agent(["--permissions", "careful=", plain])
-      expect(Either.getOrThrow(Either.flip(both))).toContain("only in them")
+      expect(Result.getOrThrow(Result.flip(both))).toContain("only in them")
     }
     expect(fault("--permissions", "all=")).toContain("--permissions all needs one of --allowedTools")
     expect(fault("--permissions", "Read Only=-x")).toContain("needs a name and options")

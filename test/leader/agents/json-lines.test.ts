@@ -74,7 +74,7 @@ describe("a program that prints JSON lines", () => {
       const observed = yield* Queue.unbounded<Progress>()
       yield* bus.consume(() => Effect.void, {
         correlation: { subjectOf: (id) => ({ run_id: RunId.make(id) }) },
-        progress: ({ activity, text }) => Queue.unsafeOffer(observed, { activity, text } as Progress)
+        progress: ({ activity, text }) => Queue.offerUnsafe(observed, { activity, text } as Progress)
       })
       const agent = Command.agent({
         command: "sh",

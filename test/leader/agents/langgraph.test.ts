@@ -1,7 +1,7 @@
 /** The preset for LangGraph servers, with a small one on this machine. */
 import type { ServerResponse } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Either, Option } from "effect"
+import { Deferred, Effect, Option, Result } from "effect"
 import { toSteps } from "../../../src/domain/run/Step.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
@@ -36,7 +36,7 @@ const serverWaiting = (interrupts: ReadonlyArray<object>, ...events: ReadonlyArr
 const server = (...events: ReadonlyArray<readonly [string, unknown]>) => serverWaiting([], ...events)
 
 const langgraph = (url: string) =>
-  leading(Either.getOrThrow(presets.langgraph.agent(["--url", url, "--assistant", "agent"])))
+  leading(Result.getOrThrow(presets.langgraph.agent(["--url", url, "--assistant", "agent"])))
 
 const inSession = (session_id: string) => ({ thread: { id: threadId, session_id } })
 
@@ -116,11 +116,11 @@ describe("a LangGraph server", () => {
       const { url } = yield* endpoint((response, { path }) => {
         if (path === "/v1/threads") response.end(JSON.stringify({ thread_id: thread }))
         else if (path.includes("/cancel")) {
-          Deferred.unsafeDone(cancelled, Effect.succeed(path))
+          Deferred.doneUnsafe(cancelled, Effect.succeed(path))
           response.end("{}")
         } else {
           sendEvents(response, metadata, piece({ content: "I look." }))
-          Deferred.unsafeDone(hanging, Effect.void)
+          Deferred.doneUnsafe(hanging, Effect.void)
         }
       })
       const { bus, end, publish, shown } = yield* langgraph(url).pipe(slower(20))
@@ -252,6 +252,6 @@ describe("a LangGraph server", () => {
     [["--assistant", "agent", "--url", "localhost:2024"], "needs an http or https URL"],
     [["--assistant", "agent", "--url", "http://localhost", "more"], '"more" is not an option']
   ])("refuses the options %j", (words, says) => {
-    expect(Option.getOrThrow(Either.getLeft(presets.langgraph.agent(words)))).toContain(says)
+    expect(Option.getOrThrow(Result.getFailure(presets.langgraph.agent(words)))).toContain(says)
   })
 })

@@ -1,6 +1,6 @@
 /** Usage limits as the programs and endpoints report them, in events like those that were recorded. */
 import { describe, expect } from "@effect/vitest"
-import { DateTime, Effect, Either } from "effect"
+import { DateTime, Effect, Result } from "effect"
 import type { AgentName } from "../../../src/domain/AgentName.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { endpoint, refuse, sendEvents } from "./Endpoint.ts"
@@ -8,7 +8,7 @@ import { behaviour, leading, onBusOfItsOwn } from "./Leading.ts"
 import { preset, print, programNames, recorded, sessions } from "./Programs.ts"
 
 const resetsAt = 1_900_000_000
-const until = DateTime.unsafeMake(resetsAt * 1_000)
+const until = DateTime.makeUnsafe(resetsAt * 1_000)
 
 /** A script that prints these events, and fails. */
 const printing = (name: AgentName, events: ReadonlyArray<object>, end = "exit 1") => {
@@ -122,7 +122,7 @@ describe("a usage limit", () => {
         expect(reply._tag).toBe("Failed")
         const limit = limitOf(reply)
         if (end === "unknown") expect(limit).toEqual({})
-        else if (end === "known") expect(limit!.until!.epochMillis).toBeGreaterThan(Date.now())
+        else if (end === "known") expect(limit!.until!.epochMilliseconds).toBeGreaterThan(Date.now())
         else expect(limit).toEqual({ until: end })
       })
     )
@@ -183,7 +183,7 @@ describe("a usage limit", () => {
   behaviour(
     "of an endpoint has its status, its `Retry-After` or its code",
     Effect.gen(function* () {
-      const agentAt = (url: string) => Either.getOrThrow(presets.openai.agent(["--model", "m-1", "--base-url", url]))
+      const agentAt = (url: string) => Result.getOrThrow(presets.openai.agent(["--model", "m-1", "--base-url", url]))
       const quota = yield* endpoint((response) => refuse(response, 403, { code: "insufficient_quota", message: "No" }))
       const led = yield* onBusOfItsOwn(leading(agentAt(quota.url)))
       const reply = yield* led.send("Do it.")
@@ -202,14 +202,14 @@ describe("a usage limit", () => {
     "of a LangGraph server is one that it refuses with 429, or that its graph fails with",
     Effect.gen(function* () {
       const agentAt = (url: string) =>
-        Either.getOrThrow(presets.langgraph.agent(["--url", url, "--assistant", "agent"]))
+        Result.getOrThrow(presets.langgraph.agent(["--url", url, "--assistant", "agent"]))
       const busy = yield* endpoint((response) => {
         response.setHeader("retry-after", "7200")
         refuse(response, 429, { message: "Slow down" })
       })
       const before = Date.now()
       const led = yield* onBusOfItsOwn(leading(agentAt(busy.url)))
-      const end = limitOf(yield* led.send("Do it."))!.until!.epochMillis
+      const end = limitOf(yield* led.send("Do it."))!.until!.epochMilliseconds
       expect(end - before).toBeGreaterThanOrEqual(7_200_000)
       expect(end - before).toBeLessThan(7_300_000)
       const graph = yield* endpoint((response, { path }) => {

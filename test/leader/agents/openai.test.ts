@@ -1,6 +1,6 @@
 /** The preset for OpenAI-compatible endpoints, with a small one on this machine. */
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Either, Option } from "effect"
+import { Deferred, Effect, Option, Result } from "effect"
 import { presets } from "../../../src/leader/index.ts"
 import { startFakeModel } from "../../agents/FakeModel.ts"
 import { team } from "../../bus/contract/support.ts"
@@ -16,7 +16,7 @@ const completed = (id: string) => ({ type: "response.completed", response: { id,
 const delta = (text: string) => ({ type: "response.output_text.delta", delta: text })
 
 const openai = (url: string, ...options: ReadonlyArray<string>) =>
-  leading(Either.getOrThrow(presets.openai.agent(["--model", "m-1", "--base-url", url, ...options])))
+  leading(Result.getOrThrow(presets.openai.agent(["--model", "m-1", "--base-url", url, ...options])))
 
 const inSession = (session_id: string) => ({ thread: { id: threadId, session_id } })
 
@@ -26,7 +26,7 @@ describe("an OpenAI-compatible endpoint", () => {
     Effect.gen(function* () {
       const { url } = yield* fakeModel
       const options = ["--models", "m-2", "--model", "m-1", "--base-url", url]
-      const { send } = yield* leading(Either.getOrThrow(presets.openai.agent(options)))
+      const { send } = yield* leading(Result.getOrThrow(presets.openai.agent(options)))
       const chosen = yield* send("Do it.", { agent: { model: "m-2", max_turns: 1 } })
       expect(chosen).toMatchObject({ _tag: "Answered", report: { usage: { model: "m-2" } } })
       const refused = yield* send("Do it.", { agent: { model: "m-3" } })
@@ -68,9 +68,9 @@ describe("an OpenAI-compatible endpoint", () => {
       Effect.gen(function* () {
         const [hanging, aborted] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
         const { url } = yield* endpoint((response) => {
-          response.on("close", () => Deferred.unsafeDone(aborted, Effect.void))
+          response.on("close", () => Deferred.doneUnsafe(aborted, Effect.void))
           sendEvents(response, { type: "response.created" })
-          Deferred.unsafeDone(hanging, Effect.void)
+          Deferred.doneUnsafe(hanging, Effect.void)
         })
         const { bus, end, publish } = yield* openai(url, "--api", api)
         const { run_id } = yield* publish({ prompt: "Hello." })
@@ -200,6 +200,6 @@ describe("an OpenAI-compatible endpoint", () => {
     [["--model", "m", "--key", "sk-1"], "--key is not an option"],
     [["--model", "m", "more"], '"more" is not an option']
   ])("refuses the options %j", (words, says) => {
-    expect(Option.getOrThrow(Either.getLeft(presets.openai.agent(words)))).toContain(says)
+    expect(Option.getOrThrow(Result.getFailure(presets.openai.agent(words)))).toContain(says)
   })
 })

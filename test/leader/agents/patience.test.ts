@@ -1,7 +1,7 @@
 /** Endpoints that are slow, busy, or say in their own way that an answer has ended. */
 import type { ServerResponse } from "node:http"
 import { describe, expect } from "@effect/vitest"
-import { DateTime, Deferred, Effect, Either } from "effect"
+import { DateTime, Deferred, Effect, Result } from "effect"
 import { Agent as Connections, getGlobalDispatcher, setGlobalDispatcher } from "undici"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
@@ -13,7 +13,7 @@ const completed = { type: "response.completed", response: { id: "resp_1" } }
 const delta = (text: string) => ({ type: "response.output_text.delta", delta: text })
 
 const openai = (url: string, ...options: ReadonlyArray<string>) =>
-  leading(Either.getOrThrow(presets.openai.agent(["--model", "m-1", "--base-url", url, ...options])))
+  leading(Result.getOrThrow(presets.openai.agent(["--model", "m-1", "--base-url", url, ...options])))
 
 const answerYes = (response: ServerResponse) => {
   sendEvents(response, delta("yes"), completed)
@@ -69,7 +69,7 @@ describe("a model that thinks for longer than Node waits", () => {
         const thinking = yield* Deferred.make<ServerResponse>()
         const { url } = yield* endpoint((response, { path }) => {
           begin(response)
-          if (path === "/v1/responses") Deferred.unsafeDone(thinking, Effect.succeed(response))
+          if (path === "/v1/responses") Deferred.doneUnsafe(thinking, Effect.succeed(response))
         })
         const { end, publish } = yield* openai(url)
         yield* publish({ prompt: "Hello." })
@@ -230,7 +230,7 @@ describe("a request that fails for now", () => {
       ]
       for (const [failure, message] of cases) {
         const { received, url } = yield* answering(failure)
-        const deadline = DateTime.unsafeMake(Date.now() + 45_000)
+        const deadline = DateTime.makeUnsafe(Date.now() + 45_000)
         const { send } = yield* openai(url).pipe(onBusOfItsOwn)
         expect(yield* send("Hello.", { deadline })).toMatchObject({ _tag: "Failed", message })
         expect(received).toHaveLength(1)

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Option } from "effect"
+import { Effect, Option, Result } from "effect"
 import { toSteps } from "../../../src/domain/run/Step.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
@@ -288,7 +288,7 @@ describe("Gemini CLI", () => {
 
 describe("options", () => {
   it.each(["claude", "gemini"] as const)("of %s must say what it may do", (name) => {
-    const fault = Option.getOrThrow(Either.getLeft(presets[name].agent(["--model", "m"])))
+    const fault = Option.getOrThrow(Result.getFailure(presets[name].agent(["--model", "m"])))
     expect(fault).toContain("nobody can grant")
     expect(fault).toContain(presets[name].example)
   })

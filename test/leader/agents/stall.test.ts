@@ -1,7 +1,7 @@
 /** Agents of every kind that hang. */
 import { fileURLToPath } from "node:url"
 import { describe, expect } from "@effect/vitest"
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import { Command, presets } from "../../../src/leader/index.ts"
 import { endpoint } from "./Endpoint.ts"
 import { behaviour, impatient, leading, onBusOfItsOwn } from "./Leading.ts"
@@ -39,7 +39,7 @@ describe("an agent that shows nothing for the stall timeout is stopped, and its 
     "an ACP agent",
     Effect.gen(function* () {
       const program = fileURLToPath(new URL("acp-agent.mjs", import.meta.url))
-      const agent = Either.getOrThrow(
+      const agent = Result.getOrThrow(
         presets.acp.agent(["--allow", "none", process.execPath, "-e", "setInterval(() => {}, 1e6)", program])
       )
       const { send } = yield* leading(agent, { stallTimeout: "10 minutes" }).pipe(impatient())
@@ -60,14 +60,14 @@ describe("an agent that shows nothing for the stall timeout is stopped, and its 
         ["openai", "--model", "m", "--api", "chat", "--base-url"]
       ]) {
         const { url } = yield* pinging
-        const agent = Either.getOrThrow(presets.openai.agent([...options.slice(1), url]))
+        const agent = Result.getOrThrow(presets.openai.agent([...options.slice(1), url]))
         const { send } = yield* leading(agent, { stallTimeout: "10 minutes" }).pipe(impatient(), onBusOfItsOwn)
         expect(yield* send("Do it.")).toMatchObject(stalled)
       }
       const { url } = yield* endpoint((response, { path }) => {
         if (path === "/v1/threads") response.end(JSON.stringify({ thread_id: "9f0c6c0e-8a5b-4c53-9a2e-0a1f4f1f4b11" }))
       })
-      const agent = Either.getOrThrow(presets.langgraph.agent(["--url", url, "--assistant", "agent"]))
+      const agent = Result.getOrThrow(presets.langgraph.agent(["--url", url, "--assistant", "agent"]))
       const { send } = yield* leading(agent, { stallTimeout: "10 minutes" }).pipe(impatient(), onBusOfItsOwn)
       expect(yield* send("Do it.")).toMatchObject(stalled)
     })

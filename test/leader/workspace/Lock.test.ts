@@ -2,7 +2,8 @@ import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Option, TestClock } from "effect"
+import { Deferred, Effect, Exit, Fiber, Option } from "effect"
+import { TestClock } from "effect/testing"
 import * as Lock from "../../../src/leader/workspace/Lock.ts"
 import * as Workspace from "../../../src/leader/workspace/Workspace.ts"
 import { bornAt } from "../../../src/runtime/Processes.ts"
@@ -16,13 +17,13 @@ const holderIn = (folder: string) => JSON.parse(readFileSync(join(folder, "lock"
 /** A process that has ended, of this boot. */
 const dead = { pid: 2 ** 22, born: bornAt(process.pid).replace(/\d+$/, "1") }
 
-it.scopedLive("the lock of a crashed process is taken at once, after the end of what it has left at work", () =>
+it.live("the lock of a crashed process is taken at once, after the end of what it has left at work", () =>
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
     const left = spawn("sleep", ["600"], { detached: true, stdio: "ignore" })
     yield* Effect.addFinalizer(() => Effect.sync(() => left.kill("SIGKILL")))
     yield* Effect.scoped(Lock.hold(folder, "the first", quietly)).pipe(
-      Effect.zipRight(Effect.sync(() => expect(readdirSync(folder)).toEqual([])))
+      Effect.andThen(Effect.sync(() => expect(readdirSync(folder)).toEqual([])))
     )
     yield* Effect.scoped(
       Effect.gen(function* () {
@@ -46,7 +47,7 @@ it.scopedLive("the lock of a crashed process is taken at once, after the end of 
   })
 )
 
-it.scoped("the lock of a process elsewhere is taken when its heartbeat has stopped for a minute, and not before", () =>
+it.effect("the lock of a process elsewhere is taken when its heartbeat has stopped for a minute, and not before", () =>
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
     const file = join(folder, "lock")
@@ -65,7 +66,7 @@ it.scoped("the lock of a process elsewhere is taken when its heartbeat has stopp
   })
 )
 
-it.scoped(
+it.effect(
   "the folder of a run before the machine's last boot is removed when its lock is unchanged an hour later",
   () =>
     Effect.gen(function* () {
@@ -84,7 +85,7 @@ it.scoped(
         // At an end before that, the removing program would be waited for, on a clock that stands still.
         "the folder is removed, and after it its lock",
         Effect.sync(() => utimesSync(join(locks, "working/lock"), new Date(), new Date())).pipe(
-          Effect.zipRight(TestClock.adjust("1 minute")),
+          Effect.andThen(TestClock.adjust("1 minute")),
           Effect.map(() => !existsSync(join(locks, "crashed")))
         )
       )
@@ -92,7 +93,7 @@ it.scoped(
     })
 )
 
-it.scoped("work stops when another process has taken its lock, and leaves that alone", () =>
+it.effect("work stops when another process has taken its lock, and leaves that alone", () =>
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
     const stopped = yield* Deferred.make<void>()
@@ -104,7 +105,7 @@ it.scoped("work stops when another process has taken its lock, and leaves that a
         )
       )
     )
-    const working = yield* Effect.fork(work)
+    const working = yield* Effect.forkChild(work)
     yield* untilEffect(
       "it is held",
       Effect.sync(() => existsSync(join(folder, "lock")))
@@ -112,7 +113,10 @@ it.scoped("work stops when another process has taken its lock, and leaves that a
     writeFileSync(join(folder, "lock"), JSON.stringify({ token: "theirs", who: "run 2" }))
     const ended = yield* untilEffect(
       "the work has ended",
-      TestClock.adjust("5 seconds").pipe(Effect.zipRight(Fiber.poll(working)), Effect.map(Option.getOrUndefined))
+      Effect.andThen(
+        TestClock.adjust("5 seconds"),
+        Effect.sync(() => working.pollUnsafe())
+      )
     )
     expect(ended).toEqual(Exit.fail(expect.objectContaining({ message: "The folder was taken by run 2" })))
     expect(yield* Deferred.isDone(stopped)).toBe(true)

@@ -12,7 +12,8 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Fiber, Option, TestClock } from "effect"
+import { type Duration, Effect, Exit, type Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import * as Checkout from "../../../src/leader/workspace/Checkout.ts"
 import * as Mirror from "../../../src/leader/workspace/Mirror.ts"
 import { makePrompt } from "../../bus/contract/support.ts"
@@ -34,12 +35,15 @@ const hanging = (command: string) =>
     )
   })
 
-const after = (duration: Duration.DurationInput, working: Fiber.Fiber<unknown, unknown>) =>
+const after = (duration: Duration.Input, working: Fiber.Fiber<unknown, unknown>) =>
   TestClock.adjust(duration).pipe(
-    Effect.zipRight(
+    Effect.andThen(
       untilEffect(
         "the work has ended",
-        Effect.zipRight(TestClock.adjust("10 millis"), Effect.map(Fiber.poll(working), Option.getOrUndefined))
+        Effect.andThen(
+          TestClock.adjust("10 millis"),
+          Effect.sync(() => working.pollUnsafe())
+        )
       )
     )
   )
@@ -50,7 +54,7 @@ const fetching = Effect.gen(function* () {
   const [mirrors, locks] = [join(folder, "mirrors"), join(folder, "locks")]
   mkdirSync(mirrors)
   const hangs = yield* hanging("fetch")
-  const working = yield* Effect.fork(
+  const working = yield* Effect.forkChild(
     Mirror.commitOf({ mirrors, locks, url, ref: "main", place: {}, who: "run 1", onWait: () => {} })
   )
   yield* hangs
@@ -58,7 +62,7 @@ const fetching = Effect.gen(function* () {
   return { lock: join(locks, lock, "lock"), working }
 })
 
-it.scoped("a remote that hangs gives the mirror's lock back to the others after 15 minutes", () =>
+it.effect("a remote that hangs gives the mirror's lock back to the others after 15 minutes", () =>
   Effect.gen(function* () {
     const { lock, working } = yield* fetching
     yield* TestClock.adjust("14 minutes")
@@ -69,7 +73,7 @@ it.scoped("a remote that hangs gives the mirror's lock back to the others after 
   })
 )
 
-it.scoped("a fetch stops when another process has taken the mirror's lock", () =>
+it.effect("a fetch stops when another process has taken the mirror's lock", () =>
   Effect.gen(function* () {
     const { lock, working } = yield* fetching
     writeFileSync(lock, JSON.stringify({ token: "theirs", who: "run 2" }))
@@ -78,7 +82,7 @@ it.scoped("a fetch stops when another process has taken the mirror's lock", () =
   })
 )
 
-it.scoped("a push that hangs costs the answer a minute, and not more", () =>
+it.effect("a push that hangs costs the answer a minute, and not more", () =>
   Effect.gen(function* () {
     const { first, folder, url } = yield* repository
     const prompt = yield* makePrompt({})
@@ -89,14 +93,14 @@ it.scoped("a push that hangs costs the answer a minute, and not more", () =>
       { base: first, head: "0".repeat(40) }
     )
     // As after the agent's work, which ends even if it is interrupted.
-    const working = yield* Effect.fork(Effect.uninterruptible(pushing))
+    const working = yield* Effect.forkChild(Effect.uninterruptible(pushing))
     yield* hangs
     const note = "The branch webhook/1 was not pushed: git push did not end within 1 minute"
     expect(yield* after("1 minute", working)).toEqual(Exit.succeed({ note }))
   })
 )
 
-it.scopedLive("goes on beside the lock that a killed git has left in the mirror's configuration", () =>
+it.live("goes on beside the lock that a killed git has left in the mirror's configuration", () =>
   Effect.gen(function* () {
     const { first, url } = yield* repository
     const folder = yield* temporaryFolder
@@ -109,7 +113,7 @@ it.scopedLive("goes on beside the lock that a killed git has left in the mirror'
   })
 )
 
-it.scopedLive("runs nothing that an agent of the same user has written to the mirror's configuration", () =>
+it.live("runs nothing that an agent of the same user has written to the mirror's configuration", () =>
   Effect.gen(function* () {
     const { commit, url } = yield* repository
     const folder = yield* temporaryFolder
@@ -176,7 +180,7 @@ const mirrored = Effect.gen(function* () {
 })
 
 for (const [name, damage] of Object.entries(damages)) {
-  it.scopedLive(`goes on after ${name}`, () =>
+  it.live(`goes on after ${name}`, () =>
     Effect.gen(function* () {
       const { commit, mirror, mirrors, of, old, tip } = yield* mirrored
       damage(mirror, tip, old)
@@ -191,7 +195,7 @@ for (const [name, damage] of Object.entries(damages)) {
   )
 }
 
-it.scopedLive("is cloned anew by the first of two runs, and used by both", () =>
+it.live("is cloned anew by the first of two runs, and used by both", () =>
   Effect.gen(function* () {
     const { mirror, mirrors, of, tip } = yield* mirrored
     truncate(objectOf(mirror, tip))
@@ -204,7 +208,7 @@ it.scopedLive("is cloned anew by the first of two runs, and used by both", () =>
   })
 )
 
-it.scopedLive("is not cloned anew while the remote is out of reach or refuses", () =>
+it.live("is not cloned anew while the remote is out of reach or refuses", () =>
   Effect.gen(function* () {
     const { folder: remote, mirror, mirrors, of, tip } = yield* mirrored
     renameSync(remote, `${remote}-away`)

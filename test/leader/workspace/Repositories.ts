@@ -71,7 +71,7 @@ export const leading = (
     const end = Effect.repeat(Queue.take(replies), {
       until: ({ _tag }: Reply) => _tag === "Answered" || _tag === "Failed"
     })
-    const send = (script: string, fields: Partial<Prompt> = {}) => Effect.zipRight(publish(script, fields), end)
+    const send = (script: string, fields: Partial<Prompt> = {}) => Effect.andThen(publish(script, fields), end)
     return { activities, bus, end, publish, send }
   })
 

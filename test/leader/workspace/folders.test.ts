@@ -2,7 +2,7 @@ import { execFileSync, spawn } from "node:child_process"
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect } from "@effect/vitest"
-import { Duration, Effect, Fiber, Logger, LogLevel } from "effect"
+import { Duration, Effect, Fiber, Logger, References } from "effect"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { SystemUser } from "../../../src/leader/index.ts"
 import { bornAt } from "../../../src/runtime/Processes.ts"
@@ -53,7 +53,7 @@ describe("an agent with a repository", () => {
         })
       )
       // A start looks as well.
-      yield* onBusOfItsOwn(Effect.zipRight(leading({ ...copies, keep: Duration.zero }, { workspaces }), only()))
+      yield* onBusOfItsOwn(Effect.andThen(leading({ ...copies, keep: Duration.zero }, { workspaces }), only()))
     })
   )
 
@@ -89,12 +89,10 @@ describe("an agent with a repository", () => {
         )
       // The disk has room for the latest; then the time of all is over.
       yield* onBusOfItsOwn(
-        Effect.zipRight(leading(copiesOf(url, { disk: 5e6 }), place), only(`${one} aside`, inThread(3).thread!.id))
+        Effect.andThen(leading(copiesOf(url, { disk: 5e6 }), place), only(`${one} aside`, inThread(3).thread!.id))
       )
       expect(foldersOf(workspaces)).not.toContain(two)
-      yield* onBusOfItsOwn(
-        Effect.zipRight(leading(copiesOf(url, { keep: Duration.zero }), place), only(`${one} aside`))
-      )
+      yield* onBusOfItsOwn(Effect.andThen(leading(copiesOf(url, { keep: Duration.zero }), place), only(`${one} aside`)))
     })
   )
 
@@ -132,15 +130,15 @@ describe("an agent with a repository", () => {
           rmSync(join(folder, ".git/HEAD"))
           expect(yield* send("ls", inThread(1, "main"))).toMatchObject(response("readme.md"))
         })
-      ).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, logger)), Logger.withMinimumLogLevel(LogLevel.Warning))
+      ).pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(References.MinimumLogLevel, "Warn"))
       const [aside = ""] = foldersOf(workspaces).filter((name) => name.includes(".set-aside-"))
       expect(lines.filter((line) => line.includes(aside))).toEqual([
         expect.stringContaining(`rm -rf '${join(workspaces, "folders/deploy", aside)}'`)
       ])
       yield* only(id, `${id} aside`)
-      yield* onBusOfItsOwn(Effect.zipRight(leading(copiesOf(url, { disk: 2e6 }), place), only(`${id} aside`)))
+      yield* onBusOfItsOwn(Effect.andThen(leading(copiesOf(url, { disk: 2e6 }), place), only(`${id} aside`)))
       execFileSync("chown", ["-R", "nobody", join(workspaces, "folders/deploy", aside)])
-      yield* onBusOfItsOwn(Effect.zipRight(leading(copiesOf(url), place), only()))
+      yield* onBusOfItsOwn(Effect.andThen(leading(copiesOf(url), place), only()))
     })
   )
 
@@ -188,7 +186,7 @@ describe("an agent with a repository", () => {
       for (const of of heads.keys()) {
         yield* onBusOfItsOwn(
           leading(copiesOf(url, { keep: Duration.zero }), { workspaces, team: TeamName.make(`team-${of}`) }).pipe(
-            Effect.zipRight(
+            Effect.andThen(
               untilEffect(
                 "disk is freed",
                 Effect.sync(() => foldersOf(workspaces, `team-${of}`).length === 0)

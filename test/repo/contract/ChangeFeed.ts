@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Effect, Exit, Fiber, Option, Stream } from "effect"
+import { Effect, Exit, Fiber, Option, Result, Stream } from "effect"
 import { type Change, subscribe } from "../../../src/repo/ChangeFeed.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import {
@@ -34,7 +34,7 @@ export const changeFeed = (test: Test): void => {
         "RequestsStored"
       ]
       const changes = yield* subscribe(repo)
-      const reader = yield* Effect.fork(
+      const reader = yield* Effect.forkChild(
         Stream.runForEachWhile(Stream.fromQueue(changes), (change) => {
           seen.push(change)
           return Effect.succeed(!wanted.every((tag) => seen.some((change) => change._tag === tag)))
@@ -66,15 +66,18 @@ export const changeFeed = (test: Test): void => {
       const reader = yield* Stream.fromQueue(changes).pipe(
         Stream.filterMap((change) =>
           change._tag === "RunAccepted"
-            ? Option.some(change.team as string)
+            ? Result.succeed<string>(change.team)
             : change._tag === "RunEnded"
-              ? Option.some(change.run_id as string)
-              : Option.none()
+              ? Result.succeed<string>(change.run_id)
+              : Result.failVoid
         ),
-        Stream.mapAccum(new Set<string>(), (seen, name) => [seen.add(name), seen]),
+        Stream.mapAccum(
+          () => new Set<string>(),
+          (seen, name: string) => [seen.add(name), [seen]]
+        ),
         Stream.takeUntil(({ size }) => size >= 2 + runs.length),
         Stream.runLast,
-        Effect.fork
+        Effect.forkChild
       )
       yield* step({ accepts: [...runs, admitted] })
       yield* endAll(runs.map(({ run_id }) => ({ run_id, outcome: success("done"), at: at(2) })))
@@ -104,10 +107,10 @@ export const changeFeed = (test: Test): void => {
       yield* acceptAll(runs)
       const changes = yield* subscribe(repo)
       const reader = yield* Stream.fromQueue(changes).pipe(
-        Stream.filterMap((change) => (change._tag === "RunEnded" ? Option.some(change.run_id) : Option.none())),
+        Stream.filterMap((change) => (change._tag === "RunEnded" ? Result.succeed(change.run_id) : Result.failVoid)),
         Stream.take(250),
         Stream.runCollect,
-        Effect.fork
+        Effect.forkChild
       )
       yield* repo.deleteWebhook(webhook.id)
       expect([...(yield* Fiber.join(reader))].sort()).toEqual(runs.map((run) => run.run_id).sort())

@@ -15,7 +15,7 @@ import type { RunEnd } from "../../../src/repo/run/RunEnd.ts"
 import type { AcceptOptions, NewRun, SlotLimits, StepInput, StepOptions } from "../../../src/repo/run/RunStore.ts"
 
 export const epoch = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
-export const at = (ms: number): DateTime.Utc => DateTime.unsafeMake(epoch + ms)
+export const at = (ms: number): DateTime.Utc => DateTime.makeUnsafe(epoch + ms)
 
 export const team = (name: string): TeamName => TeamName.make(name)
 export const success = (response: string): Outcome => ({ status: "success", response })
@@ -112,7 +112,7 @@ export const acceptAll = (runs: ReadonlyArray<NewRun>, options: Partial<AcceptOp
   Effect.map(step({ accepts: runs }, { limits: noSlots, ...options }), ({ accepted }) => accepted)
 
 export const acceptOne = (run: NewRun, options: Partial<AcceptOptions> = {}) =>
-  Effect.flatMap(acceptAll([run], options), ([answer]) => answer!)
+  Effect.flatMap(acceptAll([run], options), ([answer]) => Effect.fromResult(answer!))
 
 /** Admits the next runs of these teams at `ms`. Returns them. */
 export const admitNext = (teams: ReadonlyArray<TeamName> = [ops], options: Partial<StepOptions> = {}, ms = 0) =>
@@ -181,7 +181,7 @@ export const queueRun = Effect.fnUntraced(function* (target: Target, fields: Par
 /** A run that the broker confirmed at `ms`. Its team must have none. */
 export const sendRun = Effect.fnUntraced(function* (target: Target, ms: number, fields: Partial<NewRun> = {}) {
   const id = yield* queueRun(target, fields)
-  if (!(yield* admitOne(id))) return yield* Effect.dieMessage("another run of its team is out, or before it")
+  if (!(yield* admitOne(id))) return yield* Effect.die(new Error("another run of its team is out, or before it"))
   yield* sentOne(id, ms)
   return id
 })

@@ -69,7 +69,7 @@ const cloud = Effect.gen(function* () {
 })
 
 describe("the key of a bucket", () => {
-  it.scopedLive("may be of a session", () =>
+  it.live("may be of a session", () =>
     Effect.gen(function* () {
       const server = yield* s3Server
       server.key = { ...server.key, sessionToken: "session/1+==" }
@@ -80,7 +80,7 @@ describe("the key of a bucket", () => {
     })
   )
 
-  it.scopedLive("is one of a role, for the token in a file, and is used until shortly before its end", () =>
+  it.live("is one of a role, for the token in a file, and is used until shortly before its end", () =>
     Effect.gen(function* () {
       const { bucketWith, role, state, tokenFile } = yield* cloud
       const bucket = bucketWith(role)
@@ -104,7 +104,7 @@ describe("the key of a bucket", () => {
     })
   )
 
-  it.scopedLive("is one of the endpoint beside the container, and is replaced when the bucket calls it expired", () =>
+  it.live("is one of the endpoint beside the container, and is replaced when the bucket calls it expired", () =>
     Effect.gen(function* () {
       const { bucketServer, bucketWith, origin, state, tokenFile } = yield* cloud
       const bucket = bucketWith({ credentialsUrl: `${origin}/v1/credentials`, authorizationFile: tokenFile })
@@ -119,7 +119,7 @@ describe("the key of a bucket", () => {
     })
   )
 
-  it.scopedLive("that is not given is the reason, without tokens", () =>
+  it.live("that is not given is the reason, without tokens", () =>
     Effect.gen(function* () {
       const { bucketWith, role, state } = yield* cloud
       const reason = (credentials: Credentials) =>

@@ -1,6 +1,6 @@
 /** What PostgreSQL reads for the statements of an effect. */
-import { SqlClient, Statement } from "@effect/sql"
 import { Effect, Layer } from "effect"
+import { SqlClient, Statement } from "effect/sql"
 
 type Recorded = readonly [sql: string, params: ReadonlyArray<unknown>]
 
@@ -16,7 +16,7 @@ interface Plan {
 /** A layer under which every statement is recorded, in whichever fiber it runs. */
 export const recording = () => {
   const statements: Array<Recorded> = []
-  const layer: Layer.Layer<never> = Statement.setTransformer((statement) =>
+  const layer = Layer.succeed(Statement.CurrentTransformer, (statement) =>
     Effect.sync(() => {
       statements.push(statement.compile())
       return statement

@@ -1,5 +1,5 @@
 /** Processes that share a PostgreSQL database, each with a repo of its own. */
-import { Context, Effect, Layer, Redacted, Schedule, Scope } from "effect"
+import { type Context, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import { Repo } from "../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
@@ -10,7 +10,7 @@ export const refusal = (effect: Effect.Effect<unknown, unknown>) => Effect.timeo
 export const layerOf = (url: string) =>
   RepoSql.layer.pipe(Layer.provideMerge(PostgresClient.layer({ url: Redacted.make(url), maxConnections: 5 })))
 
-export type Replica = Effect.Effect.Success<typeof Repo> & {
+export type Replica = Effect.Success<typeof Repo> & {
   /** What a helper does with this process's repo. */
   readonly use: <A, E>(effect: Effect.Effect<A, E, Repo>) => Effect.Effect<A, E>
 }

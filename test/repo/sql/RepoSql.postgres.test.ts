@@ -5,6 +5,6 @@ import { freshDatabase } from "../../support/fresh.ts"
 import { repoContract } from "../contract/RepoContract.ts"
 import { withSqlRepo } from "./SqlRepo.ts"
 
-const client = Layer.unwrapScoped(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url) })))
+const client = Layer.unwrap(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url) })))
 
 describe("RepoSql on PostgreSQL", () => repoContract(withSqlRepo(client)))

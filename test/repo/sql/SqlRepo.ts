@@ -1,7 +1,7 @@
 /** One SQL repo for a whole file, emptied before each test: creating a database takes longer than most tests. */
-import { SqlClient } from "@effect/sql"
 import { afterAll, beforeAll } from "@effect/vitest"
 import { Effect, Layer, ManagedRuntime } from "effect"
+import { SqlClient } from "effect/sql"
 import type { Notifications } from "../../../src/repo/sql/database/Notifications.ts"
 import { makeRestore } from "../../../src/repo/sql/database/TestDatabase.ts"
 import * as RepoSql from "../../../src/repo/sql/RepoSql.ts"
@@ -17,7 +17,7 @@ export const withSqlRepo = <E>(client: Layer.Layer<SqlClient.SqlClient | Notific
   afterAll(() => runtime.dispose())
 
   return (test) =>
-    Effect.flatMap(Effect.orDie(runtime.runtimeEffect), (context) =>
-      Effect.zipRight(Effect.orDie(emptied), test).pipe(Effect.scoped, Effect.provide(context))
+    Effect.flatMap(Effect.orDie(runtime.contextEffect), (context) =>
+      Effect.andThen(Effect.orDie(emptied), test).pipe(Effect.scoped, Effect.provide(context))
     )
 }

@@ -1,7 +1,7 @@
 /** The contents of files in a bucket, whose server may fail. */
-import { SqlClient } from "@effect/sql"
 import { describe, expect, it, vi } from "@effect/vitest"
-import { Context, DateTime, Deferred, Effect, Fiber, Layer, Option, Redacted, Runtime, type Scope } from "effect"
+import { Context, DateTime, Deferred, Effect, Fiber, Layer, Option, Redacted, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { incomingFiles } from "../../../src/domain/run/RunFile.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
@@ -16,11 +16,11 @@ import type { Test } from "../contract/RepoContract.ts"
 import { runFiles } from "../contract/run/files.ts"
 import { withSqlRepo } from "./SqlRepo.ts"
 
-class Server extends Context.Tag("test/S3Server")<Server, Effect.Effect.Success<typeof s3Server>>() {}
+class Server extends Context.Service<Server, Effect.Success<typeof s3Server>>()("test/S3Server") {}
 
-const bucket = Layer.unwrapEffect(Effect.map(Server, ({ settings }) => S3.layer(settings)))
+const bucket = Layer.unwrap(Effect.map(Server, ({ settings }) => S3.layer(settings)))
 const withRepo = withSqlRepo(
-  bucket.pipe(Layer.provideMerge(Layer.scoped(Server, s3Server)), Layer.merge(TestDatabase.layer))
+  bucket.pipe(Layer.provideMerge(Layer.effect(Server, s3Server)), Layer.merge(TestDatabase.layer))
 )
 const test: Test = (name, body) => it.live(name, () => withRepo(body))
 
@@ -28,7 +28,7 @@ const test: Test = (name, body) => it.live(name, () => withRepo(body))
 const inBucket = (
   name: string,
   body: (
-    server: Server["Type"]
+    server: Server["Service"]
   ) => Effect.Effect<unknown, unknown, Repo | Server | SqlClient.SqlClient | RepoSql.Notifications | Scope.Scope>,
   timeout?: number
 ) =>
@@ -51,23 +51,23 @@ const inBucket = (
 /** The same rows, as a server with other settings has them. */
 const elsewhere = (settings: Option.Option<S3.S3Settings>) =>
   Effect.flatMap(
-    Layer.build(Layer.provide(RepoSql.layer, Layer.succeed(FileBucket, Option.map(settings, S3.make)))),
+    Layer.build(Layer.provide(Layer.fresh(RepoSql.layer), Layer.succeed(FileBucket, Option.map(settings, S3.make)))),
     (context) => Effect.provide(Repo, context)
   )
 
 const bytes = Uint8Array.from({ length: 1_000 }, (_, i) => i & 255)
 const files = incomingFiles([{ name: "a.bin", bytes }])
-const later = DateTime.unsafeMake(Date.now() + 3_600_000)
+const later = DateTime.makeUnsafe(Date.now() + 3_600_000)
 
 /** As the servers do it. Those that were tried before are due again. */
-const moveAll = (repo: Effect.Effect.Success<typeof Repo>) =>
+const moveAll = (repo: Effect.Success<typeof Repo>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`update webhook_trigger.file_contents set move_at = now()`
     yield* Effect.repeat(repo.moveContents, { while: (moved) => moved > 0 })
   })
 
-const removeAll = (repo: Effect.Effect.Success<typeof Repo>) =>
+const removeAll = (repo: Effect.Success<typeof Repo>) =>
   Effect.repeat(repo.removeContents(later), { while: (removed) => removed > 0 })
 
 const equal = (one: Uint8Array, other: Uint8Array) => Buffer.compare(one, other) === 0
@@ -125,15 +125,15 @@ describe("files in a bucket", () => {
       const webhook = yield* createWebhook()
       const run_id = yield* queueRun(webhook, { files })
       const removed = yield* Deferred.make<void>()
-      const runtime = yield* Effect.runtime()
+      const context = yield* Effect.context()
       server.onPut = () => {
         server.onPut = () => {}
-        const remove = Effect.zipRight(
+        const remove = Effect.andThen(
           repo.deleteWebhook(webhook.id),
           sql`delete from webhook_trigger.file_contents where key = ${`${run_id}/in-1`}`
         )
-        return Runtime.runPromise(runtime)(
-          Effect.asVoid(Effect.intoDeferred(Effect.asVoid(Effect.orDie(remove)), removed))
+        return Effect.runPromiseWith(context)(
+          Effect.asVoid(Deferred.into(Effect.asVoid(Effect.orDie(remove)), removed))
         )
       }
       yield* moveAll(repo)
@@ -215,7 +215,7 @@ describe("files in a bucket", () => {
 })
 
 describe("a bucket", () => {
-  it.scopedLive("that refuses says why, without secrets and once", () =>
+  it.live("that refuses says why, without secrets and once", () =>
     Effect.gen(function* () {
       const server = yield* s3Server
       const put = (settings: Partial<typeof server.settings> = {}) =>
@@ -238,14 +238,14 @@ describe("a bucket", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "that does not answer is given up after ten seconds, however many wait and whatever the garbage collector does",
     () =>
       Effect.gen(function* () {
         const { faultsOf, requests, settings } = yield* s3Server
         for (const method of ["GET", "PUT", "DELETE"]) faultsOf.set(method, "silence")
         const bucket = S3.make(settings)
-        const waiting = yield* Effect.fork(
+        const waiting = yield* Effect.forkChild(
           Effect.all([bucket.get("a"), bucket.put("a", bytes), bucket.remove("a"), bucket.get("b")].map(Effect.flip), {
             concurrency: "unbounded"
           })
@@ -259,7 +259,7 @@ describe("a bucket", () => {
     60_000
   )
 
-  it.scopedLive("with Object Lock gets the checksum that it asks for", () =>
+  it.live("with Object Lock gets the checksum that it asks for", () =>
     Effect.gen(function* () {
       const server = yield* s3Server
       server.isLocked = true
@@ -268,7 +268,7 @@ describe("a bucket", () => {
     })
   )
 
-  it.scopedLive("has objects of any bytes, under prefixes with any characters that settings allow", () =>
+  it.live("has objects of any bytes, under prefixes with any characters that settings allow", () =>
     Effect.gen(function* () {
       const { objects, origin, settings } = yield* s3Server
       const bucket = S3.make({ ...settings, url: `${origin}/files/a-b_c.d/E9` })

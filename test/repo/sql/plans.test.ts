@@ -1,6 +1,6 @@
-import { SqlClient } from "@effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Layer, ManagedRuntime, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { v4 } from "uuid"
 import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../src/domain/Id.ts"
 import type { RunFilter } from "../../../src/repo/history/RunQuery.ts"
@@ -36,10 +36,12 @@ const portion = 10_000
 const idle = team("idle")
 const recorder = recording()
 
-const client = Layer.unwrapScoped(
+const client = Layer.unwrap(
   Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections: 5 }))
 )
 const runtime = ManagedRuntime.make(RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer)))
+const onDatabase = <A, E>(effect: Effect.Effect<A, E, Repo | SqlClient.SqlClient>) =>
+  Effect.flatMap(runtime.contextEffect, (context) => Effect.provide(effect, context))
 
 /**
  * A hundred thousand queued runs of one webhook, as many that have ended of another one of the same team, and some of a
@@ -111,7 +113,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
           expect(scans).not.toContain("Seq Scan")
           expect(rows).toBeLessThanOrEqual(most)
         }
-      }).pipe(Effect.provide(runtime))
+      }).pipe(onDatabase)
     )
   const repo = Repo
 
@@ -127,7 +129,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
     })
   reads("a leader over HTTP, without statistics,", 10, leads)
   it.live("autovacuum collects statistics", () =>
-    Effect.flatMap(SqlClient.SqlClient, (sql) => sql`analyze webhook_trigger.runs`).pipe(Effect.provide(runtime))
+    Effect.flatMap(SqlClient.SqlClient, (sql) => sql`analyze webhook_trigger.runs`).pipe(onDatabase)
   )
   reads("lanes", 10, lanes)
   reads("a leader over HTTP", 10, leads)
@@ -149,7 +151,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
   reads("all runs", 42, find({}))
   reads("all runs from a cursor in the middle", 42, () =>
     Effect.flatMap(repo, ({ runs }) =>
-      runs({ limit: 20, cursor: Buffer.from(leastId(at(5_000_000).epochMillis)).toString("base64url") })
+      runs({ limit: 20, cursor: Buffer.from(leastId(at(5_000_000).epochMilliseconds)).toString("base64url") })
     )
   )
   reads("all runs of a stretch of time", 1_300, find({ from: at(5_000_000), to: at(6_000_000) }))
@@ -196,7 +198,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
     Effect.gen(function* () {
       const { rollUp } = yield* repo
       yield* Effect.repeat(rollUp(at(0), Duration.zero), { while: (more) => more })
-    }).pipe(Effect.provide(runtime))
+    }).pipe(onDatabase)
   )
   // Waiting runs are counted by their index: those of a team or webhook, or all, but never what has ended.
   const waiting = many + 110
@@ -231,7 +233,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
   reads("webhooks", 10, () => Effect.flatMap(repo, ({ webhooks }) => webhooks))
   reads("webhooksByToken", 10, () =>
     Effect.flatMap(repo, ({ webhooksByToken }) =>
-      webhooksByToken([queued.token_hash, ended.token_hash], DateTime.unsafeMake(0))
+      webhooksByToken([queued.token_hash, ended.token_hash], DateTime.makeUnsafe(0))
     )
   )
   reads("out", 10, () => Effect.flatMap(repo, ({ out }) => out))
@@ -251,7 +253,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
             and id <> ${behind}`
       }
       yield* sql`analyze webhook_trigger.runs`
-    }).pipe(Effect.provide(runtime))
+    }).pipe(onDatabase)
   )
   reads("failed runs to be tried again", 60, () =>
     Effect.flatMap(repo, ({ retriesDue }) => retriesDue(at(many), { limit: 50, except: [queued.id] }))
@@ -319,9 +321,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
       yield* (yield* repo).ended([id!, next!.run_id])
     })
   )
-  it.live("the team is paused", () =>
-    Effect.flatMap(repo, ({ pauseTeam }) => pauseTeam(ops, at(0))).pipe(Effect.provide(runtime))
-  )
+  it.live("the team is paused", () => Effect.flatMap(repo, ({ pauseTeam }) => pauseTeam(ops, at(0))).pipe(onDatabase))
   reads("a step of a paused team", 10, () => Effect.map(admitNext(), (admitted) => expect(admitted).toEqual([])))
 
   it.live(
@@ -340,7 +340,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
           select id from webhook_trigger.webhooks where failures_since is not null
         ) returning 1`
         expect(changed).toHaveLength(5_000)
-      }).pipe(Effect.provide(runtime))
+      }).pipe(onDatabase)
   )
   reads("the failures in a row", 320, () => Effect.flatMap(repo, ({ failuresInARow }) => failuresInARow(100)))
   reads("the paused webhooks that have recovered", 60, () => Effect.flatMap(repo, ({ recovered }) => recovered))
@@ -350,7 +350,7 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
       const { deleteWebhook, runs } = yield* repo
       expect(yield* deleteWebhook(ended.id)).toEqual([])
       expect((yield* Effect.flip(runs({ webhook_id: ended.id, limit: 1 })))._tag).toBe("NotFound")
-    }).pipe(Effect.provide(runtime))
+    }).pipe(onDatabase)
   )
 
   it.live("deleting a webhook with all of them in its lane ends them all", () =>
@@ -358,6 +358,6 @@ describe("with a hundred thousand queued runs, and as many that have ended", { s
       const { deleteWebhook, lanes } = yield* repo
       expect((yield* deleteWebhook(queued.id)).length).toBeGreaterThan(many - 10)
       expect(yield* lanes).toEqual([])
-    }).pipe(Effect.provide(runtime))
+    }).pipe(onDatabase)
   )
 })

@@ -1,16 +1,16 @@
 /** What `/metrics` says of the pool of connections to PostgreSQL. */
-import { SqlClient } from "@effect/sql"
 import { expect, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Metric, Redacted } from "effect"
+import { Effect, Fiber, Latch, Layer, Metric, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
 import { freshDatabase } from "../../support/fresh.ts"
 import { repeatUntil } from "../../support/Until.ts"
 
 const gauges = Effect.map(Metric.snapshot, (pairs) =>
   Object.fromEntries(
-    pairs.flatMap(({ metricKey: { name, tags }, metricState }: any) =>
-      name.startsWith("webhook_database_")
-        ? [[[name, ...tags.map(({ value }: { value: string }) => value)].join(" "), metricState.value]]
+    pairs.flatMap(({ attributes, id, state }) =>
+      id.startsWith("webhook_database_")
+        ? [[[id, ...Object.values(attributes ?? {})].join(" "), (state as Metric.GaugeState<number>).value]]
         : []
     )
   )
@@ -23,19 +23,19 @@ const pool = (used: number, idle: number, waiting: number) => ({
   webhook_database_waiting: waiting
 })
 
-it.scopedLive("the pool's size, its connections in use, and those who wait for one", () =>
+it.live("the pool's size, its connections in use, and those who wait for one", () =>
   Effect.gen(function* () {
     const url = yield* freshDatabase
     const context = yield* Layer.build(PostgresClient.layer({ url: Redacted.make(url), maxConnections: 2 }))
     yield* Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const isOver = yield* Effect.makeLatch()
+      const isOver = yield* Latch.make()
       // A statement that waits for a lock would end after three seconds.
       const transaction = sql`set local idle_in_transaction_session_timeout = 0`.pipe(
-        Effect.zipRight(isOver.await),
+        Effect.andThen(isOver.await),
         sql.withTransaction
       )
-      const transactions = yield* Effect.forEach([1, 2, 3, 4], () => Effect.fork(transaction))
+      const transactions = yield* Effect.forEach([1, 2, 3, 4], () => Effect.forkChild(transaction))
       const read = (expected: object) =>
         repeatUntil(
           Effect.delay(gauges, "20 millis"),

@@ -1,7 +1,8 @@
-import { SqlClient } from "@effect/sql"
+import * as Net from "node:net"
+import { PgConnection } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
-import { Array as Arr, DateTime, Deferred, Duration, Effect, Layer, Redacted, Schedule, Stream } from "effect"
-import pg from "pg"
+import { Array as Arr, DateTime, Deferred, Duration, Effect, Fiber, Layer, Redacted, Schedule, Stream } from "effect"
+import { SqlClient } from "effect/sql"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { subscribe } from "../../../src/repo/ChangeFeed.ts"
 import * as PostgresClient from "../../../src/repo/sql/database/PostgresClient.ts"
@@ -25,30 +26,29 @@ import {
 } from "../contract/fixtures.ts"
 import { type Replica, refusal, replicaOf } from "./Replica.ts"
 
-const connected = (url: string) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const client = new pg.Client(url)
-      client.on("error", () => {})
-      await client.connect()
-      return client
-    }),
-    (client) => Effect.sync(() => (client as any).connection.stream.destroy())
-  )
+/** A session without time limits, which sends one statement after another without waiting for answers. */
+const connected = (url: string) => PgConnection.make({ url: Redacted.make(url), multiplex: true })
 
 /** A process that takes the lock of the steps, and does not read what it asked for, as it is frozen. */
 const frozen = (url: string) =>
   Effect.gen(function* () {
-    const client = yield* connected(url)
-    const { stream } = (client as any).connection
+    const { hostname, port } = new URL(url)
+    const socket = Net.connect(Number(port), hostname)
+    const client = yield* PgConnection.make({ url: Redacted.make(url), stream: () => socket })
     const ask = `with locked as materialized (select from webhook_trigger.dispatch for no key update)
       select repeat('x', 1000) from (select count(*) from locked) as one, generate_series(1, 100000)`
-    client.query(ask).catch(() => {})
-    yield* Effect.promise(() => new Promise<void>((resolve) => stream.once("data", () => resolve(stream.pause()))))
+    const paused = yield* Deferred.make<void>()
+    socket.once("data", () => {
+      socket.pause()
+      Deferred.doneUnsafe(paused, Effect.void)
+    })
+    yield* Effect.forkScoped(Effect.exit(client.query(ask)))
+    yield* Effect.addFinalizer(() => Effect.sync(() => socket.destroy()))
+    yield* Deferred.await(paused)
   })
 
 describe("replicas on one database", () => {
-  it.scopedLive("a process that is frozen in a step does not hold up the others", () =>
+  it.live("a process that is frozen in a step does not hold up the others", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repo = yield* replicaOf(url)
@@ -61,31 +61,32 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("a webhook that is deleted while another process admits one of its runs names that run first", () =>
+  it.live("a webhook that is deleted while another process admits one of its runs names that run first", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repo = yield* replicaOf(url)
       const webhook = yield* repo.use(createWebhook())
       const [first, second] = [yield* repo.use(queueRun(webhook)), yield* repo.use(queueRun(webhook))]
       const client = yield* connected(url)
-      const query = (sql: string) => Effect.promise(() => client.query(sql))
-      yield* query("begin")
-      yield* query(`update webhook_trigger.runs set admitted_at = now() where id = '${second}'`)
+      yield* client.query("begin")
+      yield* client.query(`update webhook_trigger.runs set admitted_at = now() where id = '${second}'`)
       const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
       // By the server itself: the deletion waits for three seconds only.
-      const commitOnceItWaits = `
+      const untilItWaits = `
         do $$ begin
           while not exists (${waiting}) loop
             perform pg_sleep(0.01), pg_stat_clear_snapshot();
           end loop;
-        end $$;
-        commit`
-      const [unfinished] = yield* Effect.all([repo.deleteWebhook(webhook.id), query(commitOnceItWaits)], together)
+        end $$`
+      const [unfinished] = yield* Effect.all(
+        [repo.deleteWebhook(webhook.id), client.query(untilItWaits), client.query("commit")],
+        together
+      )
       expect(unfinished.map(({ run_id }) => run_id)).toEqual([second, first])
     })
   )
 
-  it.scopedLive(
+  it.live(
     "count every run once while several of them accept, end and roll up, and keep the counts when runs are purged",
     () =>
       Effect.gen(function* () {
@@ -129,41 +130,33 @@ describe("replicas on one database", () => {
       })
   )
 
-  it.scopedLive(
-    "count an end whose transaction began before others that are counted, and is committed after them",
-    () =>
-      Effect.gen(function* () {
-        const url = yield* freshDatabase
-        const repo = yield* replicaOf(url)
-        const webhook = yield* repo.use(createWebhook())
-        const [slow, fast] = [yield* repo.use(queueRun(webhook)), yield* repo.use(queueRun(webhook))]
-        const client = new pg.Client({ connectionString: url })
-        yield* Effect.acquireRelease(
-          Effect.promise(() => client.connect()),
-          () => Effect.promise(() => client.end())
-        )
-        const query = (text: string, values: ReadonlyArray<unknown> = []) =>
-          Effect.promise(() => client.query(text, [...values]))
-        yield* query("begin")
-        yield* query(
-          `update webhook_trigger.runs set status = 'success', finished_at = accepted_at, recorded_at = now() where id = $1`,
-          [slow]
-        )
-        yield* repo.use(endOne(fast, success("ok"), 1))
-        const counts = Effect.map(repo.activity(DateTime.startOf(at(0), "hour"), Duration.hours(1)), (activity) =>
-          activity.map(({ live, success }) => [success, live])
-        )
+  it.live("count an end whose transaction began before others that are counted, and is committed after them", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const repo = yield* replicaOf(url)
+      const webhook = yield* repo.use(createWebhook())
+      const [slow, fast] = [yield* repo.use(queueRun(webhook)), yield* repo.use(queueRun(webhook))]
+      const client = yield* connected(url)
+      yield* client.query("begin")
+      yield* client.query(
+        `update webhook_trigger.runs set status = 'success', finished_at = accepted_at, recorded_at = now() where id = $1`,
+        [slow]
+      )
+      yield* repo.use(endOne(fast, success("ok"), 1))
+      const counts = Effect.map(repo.activity(DateTime.startOf(at(0), "hour"), Duration.hours(1)), (activity) =>
+        activity.map(({ live, success }) => [success, live])
+      )
+      yield* repo.rollUp(at(0), Duration.zero)
+      expect(yield* counts).toEqual([[1, 1]])
+      yield* client.query("commit")
+      for (const _ of count(2)) {
+        expect(yield* counts).toEqual([[2, 0]])
         yield* repo.rollUp(at(0), Duration.zero)
-        expect(yield* counts).toEqual([[1, 1]])
-        yield* query("commit")
-        for (const _ of count(2)) {
-          expect(yield* counts).toEqual([[2, 0]])
-          yield* repo.rollUp(at(0), Duration.zero)
-        }
-      })
+      }
+    })
   )
 
-  it.scopedLive("create the tables of an empty database, all starting at once", () =>
+  it.live("create the tables of an empty database, all starting at once", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repos = yield* Effect.forEach(count(4), () => replicaOf(url), together)
@@ -175,7 +168,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("keep one order, and one run for each key", () =>
+  it.live("keep one order, and one run for each key", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
@@ -204,7 +197,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("hold a webhook's rate together", () =>
+  it.live("hold a webhook's rate together", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repos = yield* Effect.forEach(count(3), () => replicaOf(url), together)
@@ -228,7 +221,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("are notified of each other's changes", () =>
+  it.live("are notified of each other's changes", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const [a, b] = [yield* replicaOf(url), yield* replicaOf(url)]
@@ -247,7 +240,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("close many windows in portions, in the order of their ends", () =>
+  it.live("close many windows in portions, in the order of their ends", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repo = yield* replicaOf(url)
@@ -272,7 +265,7 @@ describe("replicas on one database", () => {
     })
   )
 
-  it.scopedLive("block each other for a bounded time only", () =>
+  it.live("block each other for a bounded time only", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repo = yield* replicaOf(url)
@@ -287,7 +280,7 @@ describe("replicas on one database", () => {
           yield* sql`lock table webhook_trigger.runs in access exclusive mode`
           yield* Deferred.succeed(locked, undefined)
           yield* Deferred.await(release)
-        }).pipe(sql.withTransaction, Effect.fork)
+        }).pipe(sql.withTransaction, Effect.forkChild)
         yield* Deferred.await(locked)
         const runs = yield* Effect.forEach(count(50), () => newRun(webhook))
         const [refused, ...others] = yield* Effect.forEach(
@@ -299,7 +292,7 @@ describe("replicas on one database", () => {
         // The connections are not all taken by those that wait: what needs no locked table is served.
         yield* repo.ping
         yield* Deferred.succeed(release, undefined)
-        yield* locker.await
+        yield* Fiber.await(locker)
         yield* repo.use(queueRun(webhook))
       }).pipe(Effect.provide(context))
     })

@@ -3,11 +3,10 @@ import { Effect, Redacted } from "effect"
 import { examineBucket } from "../../../src/server/doctor/BucketChecks.ts"
 import { s3Server } from "../../support/S3Server.ts"
 
-const results = ({ checks }: Effect.Effect.Success<ReturnType<typeof examineBucket>>) =>
-  checks.map(({ result }) => result)
+const results = ({ checks }: Effect.Success<ReturnType<typeof examineBucket>>) => checks.map(({ result }) => result)
 
 describe("doctor", () => {
-  it.scopedLive("says whether the bucket for files can be written, read and cleaned, and what to do", () =>
+  it.live("says whether the bucket for files can be written, read and cleaned, and what to do", () =>
     Effect.gen(function* () {
       const server = yield* s3Server
       const fine = yield* examineBucket(server.settings)

@@ -3,11 +3,11 @@ import { Effect, Option, Redacted } from "effect"
 import { examineProvider } from "../../../src/server/doctor/Services.ts"
 import { startProvider } from "../../support/OpenIdProvider.ts"
 
-const results = (examined: Effect.Effect.Success<ReturnType<typeof examineProvider>>) =>
+const results = (examined: Effect.Success<ReturnType<typeof examineProvider>>) =>
   examined.checks.map(({ result }) => result)
 
 describe("doctor", () => {
-  it.scopedLive("says whether the OpenID provider answers as the issuer and knows the client", () =>
+  it.live("says whether the OpenID provider answers as the issuer and knows the client", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const fine = yield* examineProvider(provider.settings())

@@ -22,7 +22,7 @@ const silent = Effect.acquireRelease(
 const results = (...all: ReadonlyArray<string>) => all.map((result) => expect.objectContaining({ result }))
 
 describe("the check of a workspace", () => {
-  it.scopedLive("says that git, the repository and the folder are there", () =>
+  it.live("says that git, the repository and the folder are there", () =>
     Effect.gen(function* () {
       const { url } = yield* repository
       const { checks, help } = yield* examineWorkspace(copiesOf(url))
@@ -32,7 +32,7 @@ describe("the check of a workspace", () => {
     })
   )
 
-  it.scopedLive("says what cannot be read, without the password, and what to do", () =>
+  it.live("says what cannot be read, without the password, and what to do", () =>
     Effect.gen(function* () {
       const { port } = yield* silent
       const url = `http://ada:secret@127.0.0.1:${port}/shop.git`
@@ -49,7 +49,7 @@ describe("the check of a workspace", () => {
     })
   )
 
-  it.scopedLive("says that git is missing", () =>
+  it.live("says that git is missing", () =>
     Effect.gen(function* () {
       const { PATH } = process.env
       process.env.PATH = "/nowhere"

@@ -5,7 +5,7 @@ import * as Environment from "../../../src/server/environment/Environment.ts"
 
 const choose = (variables: Readonly<Record<string, string>>) =>
   Effect.map(
-    Effect.withConfigProvider(Environment.load, ConfigProvider.fromMap(new Map(Object.entries(variables)))),
+    Effect.provideService(Environment.load, ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: variables })),
     Drivers.choose
   )
 

@@ -1,14 +1,14 @@
 /** The settings of these environment variables. */
-import { ConfigProvider, Effect, Either } from "effect"
+import { ConfigProvider, Effect, Result } from "effect"
 import * as Environment from "../../../src/server/environment/Environment.ts"
 
 export const load = (variables: Readonly<Record<string, string>>) =>
   Environment.load.pipe(
-    Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(variables)))),
-    Effect.either
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: variables })),
+    Effect.result
   )
 
-export const loaded = (variables: Readonly<Record<string, string>>) => Effect.map(load(variables), Either.getOrThrow)
+export const loaded = (variables: Readonly<Record<string, string>>) => Effect.map(load(variables), Result.getOrThrow)
 
 export const faults = (variables: Readonly<Record<string, string>>) =>
-  Effect.map(load(variables), (result) => (Either.isLeft(result) ? result.left.faults : []))
+  Effect.map(load(variables), (result) => (Result.isFailure(result) ? result.failure.faults : []))

@@ -65,14 +65,14 @@ describe("settings", () => {
   it.effect("are written back as text that reads as the same value", () =>
     Effect.gen(function* () {
       for (const text of ["90", "1.5h", "250 ms"]) {
-        const duration = yield* Schema.decode(DurationFromText)(text)
-        expect(yield* Schema.decode(DurationFromText)(yield* Schema.encode(DurationFromText)(duration))).toEqual(
-          duration
-        )
+        const duration = yield* Schema.decodeEffect(DurationFromText)(text)
+        expect(
+          yield* Schema.decodeEffect(DurationFromText)(yield* Schema.encodeEffect(DurationFromText)(duration))
+        ).toEqual(duration)
       }
       for (const text of ["2048", "1.5 MiB"]) {
-        const size = yield* Schema.decode(SizeFromText)(text)
-        expect(yield* Schema.decode(SizeFromText)(yield* Schema.encode(SizeFromText)(size))).toBe(size)
+        const size = yield* Schema.decodeEffect(SizeFromText)(text)
+        expect(yield* Schema.decodeEffect(SizeFromText)(yield* Schema.encodeEffect(SizeFromText)(size))).toBe(size)
       }
     })
   )

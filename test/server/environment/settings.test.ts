@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
-import { ConfigProvider, Duration, Effect, LogLevel, Option, Redacted } from "effect"
+import { ConfigProvider, Duration, Effect, Option, Redacted } from "effect"
 import * as SettingsConfig from "../../../src/engine/SettingsConfig.ts"
 import * as Environment from "../../../src/server/environment/Environment.ts"
 import * as FilesEnvironment from "../../../src/server/environment/FilesEnvironment.ts"
@@ -26,7 +26,7 @@ describe("settings", () => {
       expect(Duration.toSeconds(settings.shutdownGrace)).toBe(30)
       expect(Option.map(settings.runRetention, Duration.toDays)).toEqual(Option.some(90))
       expect(Option.map(settings.stepsRetention, Duration.toDays)).toEqual(Option.some(30))
-      expect(settings.logLevel).toBe(LogLevel.Info)
+      expect(settings.logLevel).toBe("Info")
       for (const absent of [
         "publicUrl",
         "databaseUrl",
@@ -117,7 +117,7 @@ describe("settings", () => {
         mcpAllowedOrigins: ["https://inspector.example.com", "http://localhost:6274"],
         apiDocs: false,
         auditToStdout: true,
-        logLevel: LogLevel.Warning,
+        logLevel: "Warn",
         logFormat: "json",
         otlpEndpoint: Option.some("http://collector:4318"),
         otlpServiceName: "hooks"
@@ -143,12 +143,11 @@ describe("settings", () => {
   it.effect("are all explained in docs/reference/settings.md", () =>
     Effect.gen(function* () {
       const read = new Set<string>()
-      const none = ConfigProvider.fromMap(new Map())
-      const recording = ConfigProvider.mapInputPath(none, (name) => {
-        read.add(name)
-        return name
+      const recording = ConfigProvider.mapInput(ConfigProvider.fromEnv({ env: {} }), (path) => {
+        read.add(path.join("_"))
+        return path
       })
-      yield* Effect.withConfigProvider(Environment.load, recording)
+      yield* Effect.provideService(Environment.load, ConfigProvider.ConfigProvider, recording)
       expect(read.size).toBeGreaterThan(10)
       for (const name of read) expect(docs, name).toContain(`\n| \`${name}\` | `)
     })
@@ -368,15 +367,19 @@ describe("settings", () => {
   it.effect("of the engine can be read on their own, by a host that has no other settings of the server", () =>
     Effect.gen(function* () {
       const read = (variables: Readonly<Record<string, string>>) =>
-        Effect.withConfigProvider(SettingsConfig.config, ConfigProvider.fromMap(new Map(Object.entries(variables))))
+        Effect.provideService(
+          SettingsConfig.config,
+          ConfigProvider.ConfigProvider,
+          ConfigProvider.fromEnv({ env: variables })
+        )
       expect(yield* read({})).toEqual(SettingsConfig.defaults)
       expect(yield* read({ WEBHOOK_MAX_CONCURRENT: " 7 ", WEBHOOK_TIMEOUT: "", AMQP_QUEUE_TYPE: "fast" })).toEqual({
         ...SettingsConfig.defaults,
         maxConcurrent: 7
       })
       const error = yield* Effect.flip(read({ WEBHOOK_MAX_CONCURRENT: "0", WEBHOOK_TIMEOUT: "soon" }))
-      expect(String(error)).toContain('WEBHOOK_MAX_CONCURRENT: "takes a whole number from 1 to 10000"')
-      expect(String(error)).toContain('WEBHOOK_TIMEOUT: "takes seconds, or a number with a unit')
+      expect(String(error)).toMatch(/takes a whole number from 1 to 10000\n +at \["WEBHOOK_MAX_CONCURRENT"\]/)
+      expect(String(error)).toMatch(/takes seconds, or a number with a unit.*\n +at \["WEBHOOK_TIMEOUT"\]/)
     })
   )
 })

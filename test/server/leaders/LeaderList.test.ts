@@ -1,11 +1,11 @@
 import { chmodSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { expect, it } from "@effect/vitest"
-import { Duration, Effect, Either, Option, Schema } from "effect"
+import { Duration, Effect, Option, Result, Schema } from "effect"
 import { agentLines, commands, installedAgents } from "../../../src/server/leaders/LeaderList.ts"
 import { folderInPath } from "../../leader/agents/Leading.ts"
 
-it.scopedLive("the agents that are installed are the presets whose programs are in PATH and can be started", () =>
+it.live("the agents that are installed are the presets whose programs are in PATH and can be started", () =>
   Effect.gen(function* () {
     const before = (yield* installedAgents).map(({ title }) => title)
     const folder = yield* folderInPath
@@ -18,7 +18,7 @@ it.scopedLive("the agents that are installed are the presets whose programs are 
 )
 
 const read = (list: typeof commands, line: string) => Schema.decodeSync(list.schema)(line)[0]!.agent
-const workspaceOf = (line: string) => Either.getOrThrow(read(commands, `a=${line} cat`)).workspace
+const workspaceOf = (line: string) => Result.getOrThrow(read(commands, `a=${line} cat`)).workspace
 
 it("the options of a workspace come before the program, and after an agent's name", () => {
   const defaults = {
@@ -44,11 +44,11 @@ it("the options of a workspace come before the program, and after an agent's nam
   expect(workspaceOf("--workspace shop")).toEqual(Option.some({ folder: resolve("shop") }))
   expect(workspaceOf("")).toEqual(Option.none())
   const agent = read(agentLines, "a=claude --workspace git:/srv/shop --models haiku --permission-mode plan")
-  expect(Either.getOrThrow(agent).workspace).toMatchObject({ _tag: "Some" })
+  expect(Result.getOrThrow(agent).workspace).toMatchObject({ _tag: "Some" })
 })
 
 it("how long an agent may show nothing comes before the program or the agent's own options", () => {
-  const stallOf = (list: typeof commands, line: string) => Either.getOrThrow(read(list, line)).stallTimeout
+  const stallOf = (list: typeof commands, line: string) => Result.getOrThrow(read(list, line)).stallTimeout
   expect(stallOf(commands, "a=cat")).toEqual(Option.none())
   expect(stallOf(commands, "a=--stall-timeout 90 --output json-lines cat")).toEqual(
     Option.some(Option.some(Duration.seconds(90)))
@@ -73,6 +73,6 @@ it("wrong options of a workspace are named", () => {
     ["--stall-timeout soon", "--stall-timeout takes `off`, seconds, or a number with a unit"],
     ["--stall-time 5m", "--stall-time is not an option"]
   ] as const) {
-    expect(read(agentLines, `a=claude ${line}`), line).toEqual(Either.left(expect.stringContaining(fault)))
+    expect(read(agentLines, `a=claude ${line}`), line).toEqual(Result.fail(expect.stringContaining(fault)))
   }
 })

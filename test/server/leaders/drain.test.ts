@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Fiber } from "effect"
 import * as Program from "../../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
 import * as InProcess from "../../support/InProcess.ts"
@@ -73,7 +73,7 @@ const world = (way: keyof typeof ways) =>
 
 for (const way of ["through the broker", "over HTTP"] as const) {
   describe(`a leader ${way} that gets SIGTERM`, () => {
-    it.scopedLive("finishes the run in hand and takes no other, and nobody repeats it: the standby gets the next", () =>
+    it.live("finishes the run in hand and takes no other, and nobody repeats it: the standby gets the next", () =>
       Effect.gen(function* () {
         const { ended, lead, send } = yield* world(way)
         const [old, next] = [yield* agent("from the old one"), yield* agent("from the next one")]
@@ -82,7 +82,7 @@ for (const way of ["through the broker", "over HTTP"] as const) {
         yield* old.begins
         yield* next.finish
         yield* lead(next.PATH)
-        const stopping = yield* Effect.fork(leader.end("SIGTERM"))
+        const stopping = yield* Effect.forkChild(leader.end("SIGTERM"))
         yield* logs(leader, `Stopping: up to 10m for run ${run} of the team ops;`)
         const later = yield* send
         const since = performance.now()
@@ -90,7 +90,7 @@ for (const way of ["through the broker", "over HTTP"] as const) {
           "the server has looked for its prompt, if that is at the broker",
           Effect.sync(() => way === "over HTTP" || performance.now() - since > lookedFor)
         )
-        expect(Option.isNone(yield* Fiber.poll(stopping))).toBe(true)
+        expect(stopping.pollUnsafe()).toBeUndefined()
         yield* old.finish
         expect(yield* ended(run)).toMatchObject({ status: "success", conversation: { response: "from the old one" } })
         expect((yield* Fiber.join(stopping)).code).toBe(0)
@@ -99,7 +99,7 @@ for (const way of ["through the broker", "over HTTP"] as const) {
       })
     )
 
-    it.scopedLive("stops its agent when the time of --drain is over, and the next leader gets the prompt", () =>
+    it.live("stops its agent when the time of --drain is over, and the next leader gets the prompt", () =>
       Effect.gen(function* () {
         const { ended, lead, send } = yield* world(way)
         const [old, next] = [yield* agent("from the old one"), yield* agent("from the next one")]
@@ -115,14 +115,14 @@ for (const way of ["through the broker", "over HTTP"] as const) {
   })
 }
 
-it.scopedLive("Ctrl-C gives a leader 10 s at most, and says so; a second one ends it at once", () =>
+it.live("Ctrl-C gives a leader 10 s at most, and says so; a second one ends it at once", () =>
   Effect.gen(function* () {
     const { lead, send } = yield* world("through the broker")
     const claude = yield* agent("never")
     const leader = yield* lead(claude.PATH, "--drain", "1 hour")
     const run = yield* send
     yield* claude.begins
-    const stopping = yield* Effect.fork(leader.end("SIGINT"))
+    const stopping = yield* Effect.forkChild(leader.end("SIGINT"))
     yield* logs(leader, `Stopping: up to 10s for run ${run} of the team ops;`)
     // More than a second later, as one within it counts as the first.
     const since = performance.now()
@@ -135,7 +135,7 @@ it.scopedLive("Ctrl-C gives a leader 10 s at most, and says so; a second one end
   })
 )
 
-it.scopedLive("a server lets the agents that it leads itself finish, and stores their answers", () =>
+it.live("a server lets the agents that it leads itself finish, and stores their answers", () =>
   Effect.gen(function* () {
     const claude = yield* agent("done")
     const [DATABASE_URL, AGENTS_DIR] = [yield* freshDatabase, yield* Program.newFolder]
@@ -151,7 +151,7 @@ it.scopedLive("a server lets the agents that it leads itself finish, and stores 
     const { message_id } = yield* send
     yield* claude.begins
     const { message_id: later } = yield* send
-    const stopping = yield* Effect.fork(server.end("SIGTERM"))
+    const stopping = yield* Effect.forkChild(server.end("SIGTERM"))
     yield* logs(server, `Stopping: up to 10m for run ${message_id} of the team ops;`)
     yield* claude.finish
     expect((yield* Fiber.join(stopping)).code).toBe(0)

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Fiber } from "effect"
 import { newFolder, serve } from "../../cli/Program.ts"
 import { recorded } from "../../leader/agents/Programs.ts"
 import { freshDatabase } from "../../support/fresh.ts"
@@ -11,7 +11,7 @@ import { untilEffect } from "../../support/Until.ts"
 import { ADMIN_API_KEY, call } from "./Management.ts"
 
 describe("a server that leads teams itself", () => {
-  it.scopedLive("ends the programs that a crashed server has left at work before others begin", () =>
+  it.live("ends the programs that a crashed server has left at work before others begin", () =>
     Effect.gen(function* () {
       const [DATA_DIR, folder] = [yield* newFolder, yield* newFolder]
       mkdirSync(folder, { recursive: true })
@@ -41,7 +41,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive("asks the question of an agent again whose server crashed after it had asked", () =>
+  it.live("asks the question of an agent again whose server crashed after it had asked", () =>
     Effect.gen(function* () {
       const [DATA_DIR, folder] = [yield* newFolder, yield* newFolder]
       mkdirSync(folder, { recursive: true })
@@ -69,7 +69,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive("says which run a stop waits for, and ends its program at once at a second signal", () =>
+  it.live("says which run a stop waits for, and ends its program at once at a second signal", () =>
     Effect.gen(function* () {
       const folder = yield* newFolder
       mkdirSync(folder, { recursive: true })
@@ -83,14 +83,14 @@ describe("a server that leads teams itself", () => {
         "the program works",
         Effect.sync(() => existsSync(join(folder, "pid")))
       )
-      const ending = yield* Effect.fork(server.end("SIGINT"))
+      const ending = yield* Effect.forkChild(server.end("SIGINT"))
       yield* untilEffect(
         "the server says what it waits for",
         Effect.sync(() => server.log().includes(`run ${message_id} of the team ops`))
       )
       yield* untilEffect(
         "a later signal has ended the server",
-        Effect.map(Fiber.poll(ending), (ended) => Option.isSome(ended) || void server.signal("SIGINT"))
+        Effect.sync(() => ending.pollUnsafe() !== undefined || void server.signal("SIGINT"))
       )
       expect((yield* Fiber.join(ending)).code).toBeNull()
       const stat = `/proc/${readFileSync(join(folder, "pid"), "utf8").trim()}/stat`
@@ -101,7 +101,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive("stops the programs of all teams at the same time", () =>
+  it.live("stops the programs of all teams at the same time", () =>
     Effect.gen(function* () {
       const folder = yield* newFolder
       mkdirSync(folder, { recursive: true })

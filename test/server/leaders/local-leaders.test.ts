@@ -25,43 +25,41 @@ const api = (server: Server, ...words: ReadonlyArray<string>) =>
 
 // Creating a database takes PGlite seconds of computing, many on a busy machine.
 describe("a server that leads teams itself", () => {
-  it.scopedLive(
-    "creates each team with a webhook in the embedded database, and prints a line that gets an answer",
-    () =>
-      Effect.gen(function* () {
-        const DATA_DIR = yield* newFolder
-        const leaders = [
-          "--leader",
-          "first=sed 's/^/first: /'",
-          "--leader",
-          "second=sh -c 'cat; echo \" $WEBHOOK_TEAM\"'",
-          "--leader",
-          `third=--output json-lines echo '{"response":"third","session_id":"s-3"}'`
-        ]
-        const server = yield* serve({ DATA_DIR, ADMIN_API_KEY }, leaders)
-        const [first, second, third] = yield* Effect.forEach(["first", "second", "third"], (team) =>
-          Effect.map(shell(`${curlOf(server, team)} --silent`), ({ stdout }) => JSON.parse(stdout))
-        )
-        expect(first).toMatchObject({ status: "success", response: "first: Say hello." })
-        expect(second).toMatchObject({ status: "success", response: "Say hello. second" })
-        expect(third).toMatchObject({ status: "success", response: "third", session_id: "s-3" })
-        expect((yield* server.end("SIGTERM")).code).toBe(0)
+  it.live("creates each team with a webhook in the embedded database, and prints a line that gets an answer", () =>
+    Effect.gen(function* () {
+      const DATA_DIR = yield* newFolder
+      const leaders = [
+        "--leader",
+        "first=sed 's/^/first: /'",
+        "--leader",
+        "second=sh -c 'cat; echo \" $WEBHOOK_TEAM\"'",
+        "--leader",
+        `third=--output json-lines echo '{"response":"third","session_id":"s-3"}'`
+      ]
+      const server = yield* serve({ DATA_DIR, ADMIN_API_KEY }, leaders)
+      const [first, second, third] = yield* Effect.forEach(["first", "second", "third"], (team) =>
+        Effect.map(shell(`${curlOf(server, team)} --silent`), ({ stdout }) => JSON.parse(stdout))
+      )
+      expect(first).toMatchObject({ status: "success", response: "first: Say hello." })
+      expect(second).toMatchObject({ status: "success", response: "Say hello. second" })
+      expect(third).toMatchObject({ status: "success", response: "third", session_id: "s-3" })
+      expect((yield* server.end("SIGTERM")).code).toBe(0)
 
-        const again = yield* serve({ DATA_DIR, ADMIN_API_KEY, LEADERS: "first=cat" })
-        expect(again.welcome()).toContain("The team first is led by cat, in this process.")
-        expect(again.welcome()).not.toContain("curl")
-        expect(again.welcome()).not.toContain("--agent")
-        expect((yield* api(again, "team", "list")).data).toMatchObject([
-          { team: "demo" },
-          { team: "first" },
-          { team: "second" },
-          { team: "third" }
-        ])
-        expect((yield* api(again, "webhook", "list")).data.length).toBe(4)
-      })
+      const again = yield* serve({ DATA_DIR, ADMIN_API_KEY, LEADERS: "first=cat" })
+      expect(again.welcome()).toContain("The team first is led by cat, in this process.")
+      expect(again.welcome()).not.toContain("curl")
+      expect(again.welcome()).not.toContain("--agent")
+      expect((yield* api(again, "team", "list")).data).toMatchObject([
+        { team: "demo" },
+        { team: "first" },
+        { team: "second" },
+        { team: "third" }
+      ])
+      expect((yield* api(again, "webhook", "list")).data.length).toBe(4)
+    })
   )
 
-  it.scopedLive("leads on PostgreSQL and RabbitMQ too, and its programs get none of its secrets", () =>
+  it.live("leads on PostgreSQL and RabbitMQ too, and its programs get none of its secrets", () =>
     Effect.gen(function* () {
       const [DATABASE_URL, AMQP_URL] = [yield* freshDatabase, yield* freshVhost]
       const secrets = { DATABASE_URL, AMQP_URL, ADMIN_API_KEY, METRICS_TOKEN: "a-token-for-these-tests" }
@@ -80,7 +78,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive("lets the operator's leader of the demo team answer instead of its own", () =>
+  it.live("lets the operator's leader of the demo team answer instead of its own", () =>
     Effect.gen(function* () {
       const server = yield* InProcess.serve({ ADMIN_API_KEY, LEADERS: "demo=sed 's/^/mine: /'" })
       expect(server.welcome).toContain("The team demo is led by sed, in this process.")
@@ -89,7 +87,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive(
+  it.live(
     "stops an agent that shows nothing for the stall timeout of the settings, unless its own options say otherwise",
     () =>
       Effect.gen(function* () {
@@ -102,7 +100,7 @@ describe("a server that leads teams itself", () => {
       })
   )
 
-  it.scopedLive("lets a leader over HTTP take the demo team, and stays away from a team with a key", () =>
+  it.live("lets a leader over HTTP take the demo team, and stays away from a team with a key", () =>
     Effect.gen(function* () {
       const DATABASE_URL = yield* freshDatabase
       yield* Effect.scoped(
@@ -125,7 +123,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive("leads with an agent by its name, in a working folder of its team", () =>
+  it.live("leads with an agent by its name, in a working folder of its team", () =>
     Effect.gen(function* () {
       const [DATA_DIR, folder] = [yield* newFolder, yield* newFolder]
       const answer = { type: "result", is_error: false, result: "done", session_id: "s-1", total_cost_usd: 0.5 }
@@ -150,30 +148,28 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive(
-    "charges each turn of a conversation once, also after a restart, when the agent counts the session",
-    () =>
-      Effect.gen(function* () {
-        const [DATABASE_URL, folder] = [yield* freshDatabase, yield* folderInPath]
-        const session_id = "3c85dd9c-1122-4ad1-b28d-77848b698410"
-        const script = `read -r prompt; echo turn >> '${folder}/turns'; n=$(grep -c turn '${folder}/turns')
+  it.live("charges each turn of a conversation once, also after a restart, when the agent counts the session", () =>
+    Effect.gen(function* () {
+      const [DATABASE_URL, folder] = [yield* freshDatabase, yield* folderInPath]
+      const session_id = "3c85dd9c-1122-4ad1-b28d-77848b698410"
+      const script = `read -r prompt; echo turn >> '${folder}/turns'; n=$(grep -c turn '${folder}/turns')
         echo '{"type":"result","is_error":false,"result":"yes","session_id":"${session_id}","total_cost_usd":'$n',
         "usage":{"input_tokens":100,"output_tokens":10},"modelUsage":{"m":{"inputTokens":'$((n * 700))',"outputTokens":'$((n * 70))'}}}' | tr -d '\\n'`
-        writeFileSync(join(folder, "claude"), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
-        const settings = { ADMIN_API_KEY, DATABASE_URL, AGENTS_DIR: join(folder, "agents") }
-        const AGENTS = "review=claude --permission-mode acceptEdits"
-        const turn = Effect.scoped(
-          Effect.gen(function* () {
-            const { url } = yield* InProcess.serve({ ...settings, AGENTS })
-            return yield* call(url, "POST", "/api/teams/review/messages?wait=true", { message: "Go.", thread: "7" })
-          })
-        )
-        const usage = { input_tokens: 700, output_tokens: 70, cost_usd: 1, model: "m" }
-        for (const _ of [1, 2, 3]) expect(yield* turn).toMatchObject({ response: "yes", session_id, usage })
-      })
+      writeFileSync(join(folder, "claude"), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+      const settings = { ADMIN_API_KEY, DATABASE_URL, AGENTS_DIR: join(folder, "agents") }
+      const AGENTS = "review=claude --permission-mode acceptEdits"
+      const turn = Effect.scoped(
+        Effect.gen(function* () {
+          const { url } = yield* InProcess.serve({ ...settings, AGENTS })
+          return yield* call(url, "POST", "/api/teams/review/messages?wait=true", { message: "Go.", thread: "7" })
+        })
+      )
+      const usage = { input_tokens: 700, output_tokens: 70, cost_usd: 1, model: "m" }
+      for (const _ of [1, 2, 3]) expect(yield* turn).toMatchObject({ response: "yes", session_id, usage })
+    })
   )
 
-  it.scopedLive("says how to begin with an own agent, on either bus, unless it leads a team already", () =>
+  it.live("says how to begin with an own agent, on either bus, unless it leads a team already", () =>
     Effect.gen(function* () {
       const server = yield* serve({ DATA_DIR: yield* newFolder, ADMIN_API_KEY, AMQP_URL: yield* freshVhost })
       expect(server.welcome()).toMatch(
@@ -183,7 +179,7 @@ describe("a server that leads teams itself", () => {
     })
   )
 
-  it.scopedLive("does not start with a line that names no team, a team twice, or a program that does not exist", () =>
+  it.live("does not start with a line that names no team, a team twice, or a program that does not exist", () =>
     Effect.gen(function* () {
       const DATA_DIR = yield* newFolder
       const start = (...options: ReadonlyArray<string>) => refusedServer({ DATA_DIR, PORT: "0" }, ...options)

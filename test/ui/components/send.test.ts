@@ -25,7 +25,7 @@ beforeAll(async () => {
     const handler = team === "silent" ? () => Effect.never : ({ prompt }: { prompt: string }) => Effect.succeed(prompt)
     const leader = Leader.layer({ team: TeamName.make(team), handler })
     const bus = LeaderAmqp.layer({ url: Redacted.make(url), queueType: "classic" })
-    await ui.run(Layer.build(leader.pipe(Layer.provide(bus), Layer.provide(Logger.remove(Logger.defaultLogger)))))
+    await ui.run(Layer.build(leader.pipe(Layer.provide(bus), Layer.provide(Logger.layer([])))))
     await until(`${team} runs`, async () => (await ui.call("GET", `/api/teams/${team}`)).running)
   }
   const draft = { name: "Silent", team: "silent", prompt_template: "Say {{what}}", timeout_seconds: 2 }

@@ -41,14 +41,14 @@ const startProxy = async (mount: string, rewrites: boolean) => {
   )
   const origin = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
   const started = start({ publicUrl: origin + mount, oidc: provider.settings() })
-  const server = await Effect.runPromise(Scope.extend(started, scope))
+  const server = await Effect.runPromise(Scope.provide(started, scope))
   port = Number(new URL(server.origin).port)
   provider.allow(origin + mount)
   return { origin, server }
 }
 
 beforeAll(async () => {
-  provider = await Effect.runPromise(Scope.extend(startProvider(), scope))
+  provider = await Effect.runPromise(Scope.provide(startProvider(), scope))
   provider.people.set(ada.id, ada)
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -107,7 +107,7 @@ for (const [mount, rewrites] of [
         const headers = { authorization: `Bearer ${adminKey}`, "content-type": "application/json" }
         return fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) })
       }
-      await Effect.runPromise(Scope.extend(server.team("ops"), scope))
+      await Effect.runPromise(Scope.provide(server.team("ops"), scope))
       const draft = { name: "n", team: "ops", prompt_template: "{{text}}" }
       const { trigger_url, webhook } = (await (
         await call("POST", `${origin}${mount}/api/webhooks`, draft)

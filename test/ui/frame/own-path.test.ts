@@ -1,6 +1,6 @@
 /** A host with pages of its own leaves the web UI at another path, or out. */
-import { HttpLayerRouter, HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { UiPath } from "../../../src/http/request/UiPath.ts"
 import * as Routes from "../../../src/http/serve/Routes.ts"
@@ -12,9 +12,9 @@ import { errorsOf, eventually, foreignRequestsOf, pagesOf } from "../TestUi.ts"
 
 const path = "/admin/webhooks"
 
-const hostPages = HttpLayerRouter.addAll(
+const hostPages = HttpRouter.addAll(
   (["/", "/runs", "/webhooks", "/sign-in"] as const).map((address) =>
-    HttpLayerRouter.route("GET", address, HttpServerResponse.text("the host's own page"))
+    HttpRouter.route("GET", address, HttpServerResponse.text("the host's own page"))
   )
 )
 
@@ -24,17 +24,17 @@ let provider: OpenIdProvider
 /** The URL of a host. */
 const startHost = (uiPath: Layer.Layer<never>): Promise<string> =>
   Effect.gen(function* () {
-    const host = HttpLayerRouter.serve(Layer.merge(hostPages, Routes.layer), { disableListenLog: true }).pipe(
+    const host = HttpRouter.serve(Layer.merge(hostPages, Routes.layer), { disableListenLog: true }).pipe(
       Layer.provideMerge(listening),
       Layer.provideMerge(services({ oidc: provider.settings() })),
       Layer.provide(uiPath)
     )
     const port = yield* Effect.provide(listeningPort, yield* Layer.build(host))
     return `http://127.0.0.1:${port}`
-  }).pipe(Scope.extend(scope), Effect.runPromise)
+  }).pipe(Scope.provide(scope), Effect.runPromise)
 
 beforeAll(async () => {
-  provider = await Effect.runPromise(Scope.extend(startProvider(), scope))
+  provider = await Effect.runPromise(Scope.provide(startProvider(), scope))
   provider.people.set(ada.id, ada)
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))

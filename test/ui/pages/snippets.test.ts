@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Effect, Either, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { sampleRequest, sampleVariables } from "../../../src/domain/request/SampleRequest.ts"
 import { presetNames } from "../../../src/domain/verification/Presets.ts"
@@ -118,7 +118,7 @@ describe("the snippets", () => {
     for (const id of ["agent", "acp", "openai", "langgraph"]) {
       const [, line = ""] = /--agent '(.+)'/.exec(leaderText("led", id)) ?? []
       const leaders = Schema.decodeSync(agentLines.schema)(line)
-      expect(leaders.map(({ agent, team }) => [team, Either.isRight(agent)])).toEqual([["led", true]])
+      expect(leaders.map(({ agent, team }) => [team, Result.isSuccess(agent)])).toEqual([["led", true]])
     }
   })
 

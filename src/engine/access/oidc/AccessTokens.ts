@@ -1,5 +1,5 @@
 /** Access tokens that the OpenID provider issues for this server, as JWTs (RFC 9068). */
-import { Clock, DateTime, Duration, Effect, Either, Option } from "effect"
+import { Clock, DateTime, Duration, Effect, Option, Result } from "effect"
 import type * as Jose from "jose"
 import type { PersonWithGrant } from "../../../domain/access/Person.ts"
 import { Forbidden, Unauthorized, Unavailable } from "../../../domain/Errors.ts"
@@ -107,7 +107,7 @@ export const make = (settings: OidcSettings, provider: Provider, audience: strin
     Effect.suspend(() => {
       if (failure === logged) return unreachable
       logged = failure
-      return Effect.zipRight(Effect.logWarning(message), unreachable)
+      return Effect.andThen(Effect.logWarning(message), unreachable)
     })
 
   /** Checks signature, issuer, audience and time, then what the person's groups allow. */
@@ -125,7 +125,7 @@ export const make = (settings: OidcSettings, provider: Provider, audience: strin
           }),
         catch: (error) => error as { readonly code?: string; readonly message?: string }
       }).pipe(
-        Effect.catchAll(({ code = "", message = "" }): Effect.Effect<never, Unauthorized | Unavailable> => {
+        Effect.catch(({ code = "", message = "" }): Effect.Effect<never, Unauthorized | Unavailable> => {
           const detail = details(audience)[code]
           if (detail !== undefined) return invalid(detail)
           return unreachableBecause(asked, `The OpenID provider's keys cannot be read: ${message}`)
@@ -143,12 +143,12 @@ export const make = (settings: OidcSettings, provider: Provider, audience: strin
       const latest = Math.min(expires, issued + Duration.toMillis(settings.sessionLifetime))
       if (latest <= now) return yield* invalid("The access token has expired.")
       const person = personOf(settings, sub, payload)
-      if (Either.isLeft(person)) return yield* new Forbidden({ detail: person.left })
+      if (Result.isFailure(person)) return yield* new Forbidden({ detail: person.failure })
       const client = [client_id, azp].find((id) => typeof id === "string") ?? "unknown"
       return {
-        person: person.right,
+        person: person.success,
         oauth_client: storable(client as string).slice(0, maxClient),
-        expires_at: DateTime.unsafeMake(latest)
+        expires_at: DateTime.makeUnsafe(latest)
       }
     }).pipe(
       Effect.catchTag("SignInFailed", (failure) =>

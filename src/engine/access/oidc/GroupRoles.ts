@@ -22,7 +22,7 @@ type Claims = { readonly [name: string]: unknown }
  * as in `resource_access.my.app.roles`. Own properties only.
  */
 const claimAt = (claims: unknown, name: string): unknown => {
-  if (!Predicate.isRecord(claims)) return undefined
+  if (!Predicate.isObject(claims)) return undefined
   if (Object.hasOwn(claims, name)) return claims[name]
   for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) {
     const member = name.slice(0, dot)
@@ -39,7 +39,7 @@ const claimAt = (claims: unknown, name: string): unknown => {
 export const groupsIn = (claims: Claims, name: string): ReadonlyArray<string> | undefined => {
   const value = claimAt(claims, name)
   if (value === undefined) return undefined
-  if (Predicate.isRecord(value)) return Object.keys(value).filter((key) => Predicate.isRecord(value[key]))
+  if (Predicate.isObject(value)) return Object.keys(value).filter((key) => Predicate.isObject(value[key]))
   return (Array.isArray(value) ? value : [value]).filter(Predicate.isString)
 }
 
@@ -53,7 +53,7 @@ export const needsGroups = (roles: ReadonlyArray<GroupRole>): boolean => roles.s
 export const hasTooManyGroups = (claims: Claims, name: string): boolean => {
   if (groupsIn(claims, name) !== undefined) return false
   const { _claim_names: elsewhere, hasgroups } = claims
-  if (Predicate.isRecord(elsewhere) && [name, name.split(".")[0]!].some((it) => Object.hasOwn(elsewhere, it)))
+  if (Predicate.isObject(elsewhere) && [name, name.split(".")[0]!].some((it) => Object.hasOwn(elsewhere, it)))
     return true
   return hasgroups === true || hasgroups === "true"
 }

@@ -30,7 +30,7 @@ export interface OidcSettings {
 }
 
 /** The provider where people may sign in. Default: none, so they need keys. */
-export class Oidc extends Context.Reference<Oidc>()("webhook-trigger/Oidc", {
+export class Oidc extends Context.Reference("webhook-trigger/Oidc", {
   defaultValue: () => Option.none<OidcSettings>()
 }) {
   static readonly layer = (settings: Option.Option<OidcSettings>): Layer.Layer<never> => Layer.succeed(Oidc, settings)

@@ -1,5 +1,5 @@
 /** The OpenID provider: authorization code flow with PKCE (OpenID Connect Core 1.0; RFC 7636; RFC 9700). */
-import { Clock, Context, Data, DateTime, Duration, Effect, Either, Layer, Option, Redacted } from "effect"
+import { Clock, Context, Data, DateTime, Duration, Effect, Layer, Option, Redacted, Result, Semaphore } from "effect"
 import type * as Client from "openid-client"
 import type { PersonWithGrant } from "../../../domain/access/Person.ts"
 import { mayDo } from "../../../domain/access/Roles.ts"
@@ -148,18 +148,18 @@ export const personOf = (
   { groupsClaim, roles }: OidcSettings,
   sub: string,
   claims: Claims
-): Either.Either<PersonWithGrant, string> => {
+): Result.Result<PersonWithGrant, string> => {
   if (needsGroups(roles) && hasTooManyGroups(claims, groupsClaim)) {
-    return Either.left(
+    return Result.fail(
       `The token has no claim ${groupsClaim}, as the person is in too many groups. At the provider, limit the claim to the groups that are assigned to this application (Entra ID: "Groups assigned to the application"), or use app roles, with OIDC_GROUPS_CLAIM=roles`
     )
   }
   const grant = grantOf(roles, groupsIn(claims, groupsClaim) ?? [])
   if (Option.isNone(grant))
-    return Either.left(`No group in the token's claim \`${groupsClaim}\` has a role on this server.`)
+    return Result.fail(`No group in the token's claim \`${groupsClaim}\` has a role on this server.`)
   const { role, teams } = grant.value
   const [name, email] = [textOf(claims.name) ?? textOf(claims.preferred_username), textOf(claims.email)]
-  return Either.right({
+  return Result.succeed({
     id: storable(sub),
     ...(name !== undefined && { name }),
     ...(email !== undefined && { email }),
@@ -170,8 +170,8 @@ export const personOf = (
 
 export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
   Effect.gen(function* () {
-    const one = yield* Effect.makeSemaphore(1)
-    const requests = yield* Effect.makeSemaphore(mostRequests)
+    const one = yield* Semaphore.make(1)
+    const requests = yield* Semaphore.make(mostRequests)
     let unfinished = 0
     const place = Effect.acquireRelease(
       Effect.suspend(() =>
@@ -183,7 +183,7 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
     )
     /** At most `mostRequests` at a time. */
     const inTurn = <A>(effect: Effect.Effect<A, SignInFailed>) =>
-      Effect.scoped(Effect.zipRight(place, requests.withPermits(1)(effect)))
+      Effect.scoped(Effect.andThen(place, requests.withPermits(1)(effect)))
     let known: { readonly config: Client.Configuration; readonly at: number } | undefined
     let failed: { readonly failure: SignInFailed; readonly at: number } | undefined
 
@@ -199,14 +199,14 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
       const now = yield* Clock.currentTimeMillis
       if (known !== undefined && now - known.at < metadataAge) return { client, config: known.config }
       if (failed === undefined || now - failed.at >= failureAge) {
-        const found = yield* Effect.either(attempt(client, () => discover(client, settings)))
+        const found = yield* Effect.result(attempt(client, () => discover(client, settings)))
         const at = yield* Clock.currentTimeMillis
-        if (found._tag === "Right") {
-          known = { config: found.right, at }
+        if (found._tag === "Success") {
+          known = { config: found.success, at }
           failed = undefined
           return { client, config: known.config }
         }
-        failed = { failure: new SignInFailed({ ...found.left, problem: "provider_unavailable" }), at }
+        failed = { failure: new SignInFailed({ ...found.failure, problem: "provider_unavailable" }), at }
       }
       return known === undefined ? yield* failed.failure : { client, config: known.config }
     }).pipe(one.withPermits(1))
@@ -273,22 +273,22 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
         const { auth_time } = idToken
         // The provider's clock may be ahead.
         const authenticated = auth_time !== undefined && {
-          authenticated_at: DateTime.min(DateTime.unsafeMake(auth_time * 1_000), now)
+          authenticated_at: DateTime.min(DateTime.makeUnsafe(auth_time * 1_000), now)
         }
         if (fresh && !(authenticated && isRecent(authenticated, now))) {
           return yield* new SignInFailed({ problem: "not_recent", detail: `auth_time is ${printable(auth_time)}` })
         }
         const claims: Claims = yield* claimsOf(client, config, tokens, idToken)
         const person = personOf(settings, idToken.sub, claims)
-        if (Either.isLeft(person) || !mayDo(person.right.role, "read")) {
-          const because = Either.isLeft(person) ? person.left : "The role caller does not allow the web UI."
+        if (Result.isFailure(person) || !mayDo(person.success.role, "read")) {
+          const because = Result.isFailure(person) ? person.failure : "The role caller does not allow the web UI."
           return yield* new SignInFailed({
             problem: "no_role",
             detail: `${printable(idToken.sub)} has no role for the web UI: ${because}`
           })
         }
         return {
-          person: person.right,
+          person: person.success,
           ...authenticated,
           ...(config.serverMetadata().end_session_endpoint !== undefined &&
             tokens.id_token !== undefined &&
@@ -325,9 +325,11 @@ export const make = (settings: OidcSettings): Effect.Effect<Provider> =>
   })
 
 /** The provider of the settings, if there is one. */
-export class OidcProvider extends Context.Tag("webhook-trigger/OidcProvider")<OidcProvider, Option.Option<Provider>>() {
+export class OidcProvider extends Context.Service<OidcProvider, Option.Option<Provider>>()(
+  "webhook-trigger/OidcProvider"
+) {
   static readonly layer: Layer.Layer<OidcProvider> = Layer.effect(
     OidcProvider,
-    Effect.flatMap(Oidc, (settings) => Effect.transposeMapOption(settings, make))
+    Effect.flatMap(Oidc, (settings) => Effect.transposeOption(Option.map(settings, make)))
   )
 }

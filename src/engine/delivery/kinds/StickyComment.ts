@@ -76,8 +76,8 @@ const withPause = (answer: Answer): Answer =>
 /** The author of the reaction or comment in an answer. */
 const authorIn = (answer: Answer, { name, reportsAuthors }: CommentService): Pick<Sent, "authors"> => {
   const json = jsonOf(answer)
-  const { author, user = author } = Predicate.isReadonlyRecord(json) ? json : {}
-  const id = Predicate.isReadonlyRecord(user) ? user.id : undefined
+  const { author, user = author } = Predicate.isReadonlyObject(json) ? json : {}
+  const id = Predicate.isReadonlyObject(user) ? user.id : undefined
   return reportsAuthors && id !== undefined ? { authors: [`${name} ${id}`] } : {}
 }
 
@@ -178,8 +178,8 @@ export const stickyComment =
       const isNews = id !== undefined && String(id) !== access.comment && !isTest && !isNamed.test(target)
       return { ...withAuthor(written), ...(isNews && { comment_id: String(id) }) }
     }).pipe(
-      Effect.timeoutFail({
+      Effect.timeoutOrElse({
         duration: timeLimit,
-        onTimeout: () => new NoAnswer({ reason: `no answer within ${Duration.format(timeLimit)}` })
+        orElse: () => Effect.fail(new NoAnswer({ reason: `no answer within ${Duration.format(timeLimit)}` }))
       })
     )

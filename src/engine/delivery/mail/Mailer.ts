@@ -1,5 +1,5 @@
 /** Sends e-mails by the operator's mail server: a connection for each, which ends with the attempt. */
-import { Context, Duration, Effect, Layer, Option } from "effect"
+import { Context, Duration, Effect, Layer, Option, Semaphore } from "effect"
 import type { NodemailerError } from "nodemailer/lib/errors"
 import type SMTPConnection from "nodemailer/lib/smtp-connection"
 import { storedAnswer } from "../../../domain/delivery/Delivery.ts"
@@ -40,7 +40,7 @@ export interface MailerService {
 }
 
 /** A reference, so that a host without a mail server need not provide it. */
-export class Mailer extends Context.Reference<Mailer>()("webhook-trigger/Mailer", {
+export class Mailer extends Context.Reference("webhook-trigger/Mailer", {
   defaultValue: (): MailerService => ({
     isSetUp: false,
     send: () => new NoAnswer({ reason: "the server has no mail server (SMTP_URL)" })
@@ -56,15 +56,14 @@ export class Mailer extends Context.Reference<Mailer>()("webhook-trigger/Mailer"
 const make = ({ from, ...place }: MailSettings): MailerService => {
   const { password = "", user = "" } = place.server.login ?? {}
   const scrub = Scrub.make([password, `\0${user}\0${password}`])
-  const turn = Effect.unsafeMakeSemaphore(connections)
+  const turn = Semaphore.makeUnsafe(connections)
   const send = Effect.fn("Mailer.send")(function* (email: Email) {
     const raw = yield* compose(email, from)
     const connection = yield* connect(place)
     const envelope = { from: from.address, to: [...email.to], size: raw.length }
-    const sent = yield* Effect.async<SMTPConnection.SentMessageInfo, NodemailerError>((resume) =>
+    return yield* Effect.callback<SMTPConnection.SentMessageInfo, NodemailerError>((resume) =>
       connection.send(envelope, raw, (error, info) => resume(error ? Effect.fail(error) : Effect.succeed(info!)))
-    ).pipe(Effect.either)
-    return sent._tag === "Left" ? yield* refused(sent.left) : yield* accepted(sent.right)
+    ).pipe(Effect.matchEffect({ onFailure: refused, onSuccess: accepted }))
   }, Effect.scoped)
   const scrubbed = (email: Email) =>
     Effect.mapBoth(send(email), {
@@ -79,13 +78,13 @@ const make = ({ from, ...place }: MailSettings): MailerService => {
         const begin = Effect.sync(() => {
           isWaiting = false
         })
-        const inTime = Effect.timeoutFail(scrubbed(email), {
+        const inTime = Effect.timeoutOrElse(scrubbed(email), {
           duration: timeLimit,
-          onTimeout: () => new NoAnswer({ reason: `no answer within ${Duration.format(timeLimit)}` })
+          orElse: () => Effect.fail(new NoAnswer({ reason: `no answer within ${Duration.format(timeLimit)}` }))
         })
         const reason = "the server is sending too many e-mails"
         const giveUp = Effect.suspend(() => (isWaiting ? new NoAnswer({ reason, isBusy: true }) : Effect.never))
-        return Effect.raceFirst(turn.withPermits(1)(Effect.zipRight(begin, inTime)), Effect.delay(giveUp, longestWait))
+        return Effect.raceFirst(turn.withPermits(1)(Effect.andThen(begin, inTime)), Effect.delay(giveUp, longestWait))
       })
   }
 }
@@ -107,13 +106,13 @@ export const connect = ({ ca, server: { host, login, port, tls } }: Omit<MailSet
       }),
       (made) => Effect.sync(() => made.close())
     )
-    yield* Effect.async<void, NoAnswer>((resume) => {
+    yield* Effect.callback<void, NoAnswer>((resume) => {
       const failed = (error: NodemailerError) => resume(new NoAnswer({ reason: `the mail server: ${reasonOf(error)}` }))
       connection.on("error", failed)
       connection.connect((error) => (error ? failed(error) : resume(Effect.void)))
     })
     if (login === undefined) return connection
-    yield* Effect.async<void, NoAnswer>((resume) =>
+    yield* Effect.callback<void, NoAnswer>((resume) =>
       connection.login({ user: login.user, pass: login.password }, (error) =>
         // The operator can correct it, so it is tried again.
         resume(

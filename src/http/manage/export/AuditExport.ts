@@ -1,6 +1,6 @@
 /** Audit events as files, oldest first. */
-import type { HttpServerRequest } from "@effect/platform"
-import { Effect, Option, Schema, Stream } from "effect"
+import { Effect, Schema, Stream } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { AuditEvent } from "../../../domain/access/AuditEvent.ts"
 import type { Unauthorized, Unavailable } from "../../../domain/Errors.ts"
 import type { AuditEventId } from "../../../domain/Id.ts"
@@ -48,10 +48,8 @@ const pages = (filter: AuditFilter) =>
     const read = (after?: AuditEventId) =>
       store.auditExport({ ...filter, limit: pageSize, ...(after !== undefined && { after }) })
     const first = yield* read()
-    const rest = Stream.unfoldEffect(first, (page) =>
-      page.length < pageSize
-        ? Effect.succeedNone
-        : Effect.map(read(page.at(-1)!.id), (next) => Option.some([next, next] as const))
+    const rest = Stream.unfold(first, (page) =>
+      page.length < pageSize ? Effect.undefined : Effect.map(read(page.at(-1)!.id), (next) => [next, next] as const)
     )
     return Stream.concat(Stream.succeed(first), rest)
   })
@@ -72,7 +70,7 @@ export const respond = (
   Effect.map(pages(filter), (pages) => {
     const lines = pages.pipe(
       Stream.tap(() => stillSignedIn),
-      Stream.flattenIterables,
+      Stream.flattenIterable,
       Stream.grouped(together),
       Stream.map((some) => [...some].map(format.line).join(""))
     )

@@ -1,7 +1,8 @@
 /** A file that is written while it is read. */
-import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Duration, Effect, Stream } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Body from "../../request/Body.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -13,7 +14,7 @@ export interface File {
 }
 
 /** Node calls back when nothing was sent for this long, perhaps because nothing was found. */
-const disconnectUnread = (request: Request, patience: Duration.DurationInput): void => {
+const disconnectUnread = (request: Request, patience: Duration.Input): void => {
   if (Body.nodeRequest(request) === undefined) return
   const response = NodeHttpServerRequest.toServerResponse(request)
   response.setTimeout(Duration.toMillis(patience), () => {
@@ -29,11 +30,11 @@ export const respond = <E>(
   request: Request,
   { contentType, file }: File,
   text: Stream.Stream<string, E>,
-  patience: Duration.DurationInput
+  patience: Duration.Input
 ): HttpServerResponse.HttpServerResponse => {
   const body = text.pipe(
     Stream.encodeText,
-    Stream.tapErrorCause(() => Effect.sync(() => Body.nodeRequest(request)?.destroy()))
+    Stream.tapCause(() => Effect.sync(() => Body.nodeRequest(request)?.destroy()))
   )
   disconnectUnread(request, patience)
   return HttpServerResponse.stream(body, {

@@ -2,8 +2,8 @@
  * Exports any number of runs as files. Runs are read once the client has received the previous ones. So an export holds
  * about a megabyte of them in memory, whether or not its client reads.
  */
-import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Context, type Duration, Effect, Layer, Option, Schedule, Schema, type Scope, Stream } from "effect"
+import { Context, type Duration, Effect, Layer, Schedule, Schema, type Scope, Semaphore, Stream } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import {
   type InvalidParameter,
   type NotFound,
@@ -35,7 +35,7 @@ const mostTogether = 20
 const mostUnanswered = 4
 
 /** Retries, since the database may be unreachable for a moment during an export. */
-const retries = Schedule.intersect(Schedule.exponential("200 millis"), Schedule.recurs(5))
+const retries = Schedule.max([Schedule.exponential("200 millis"), Schedule.recurs(5)])
 
 /** Of a check that can also refuse for good. */
 const whileUnavailable = { schedule: retries, while: ({ _tag }: Unauthorized | Unavailable) => _tag === "Unavailable" }
@@ -86,10 +86,10 @@ export interface Limits {
   /** The maximum number of exports in this process. */
   readonly atOnce: number
   /** A client that reads nothing for this long is disconnected, since it keeps others from exporting. */
-  readonly patience: Duration.DurationInput
+  readonly patience: Duration.Input
 }
 
-export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
+export class RunExport extends Context.Service<
   RunExport,
   {
     /** One of the exports in this process, until the scope closes. */
@@ -109,7 +109,7 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
       Scope.Scope
     >
   }
->() {
+>()("webhook-trigger/RunExport") {
   static readonly layerWith = ({
     atOnce,
     patience
@@ -121,7 +121,7 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
         const progress = yield* ProgressStore
         const webhooks = yield* Webhooks
         // While a driver reads long texts, it uses several times their size in memory.
-        const reading = yield* Effect.makeSemaphore(1)
+        const reading = yield* Semaphore.make(1)
 
         let open = 0
         const place = Effect.asVoid(
@@ -158,15 +158,14 @@ export class RunExport extends Context.Tag("webhook-trigger/RunExport")<
           const nameOf = ({ webhook_id }: Run) => webhook_id && names.get(webhook_id)
           const read = pages(filter)
           const first = yield* read(undefined)
-          const others = Stream.unfoldEffect(first.next_cursor, (cursor) =>
+          const others = Stream.unfold(first.next_cursor, (cursor) =>
             cursor === null
-              ? Effect.succeedNone
-              : Effect.map(Effect.retry(read(cursor), retries), (page) =>
-                  Option.some([page, page.next_cursor] as const)
-                )
+              ? Effect.undefined
+              : Effect.map(Effect.retry(read(cursor), retries), (page) => [page, page.next_cursor] as const)
           )
           const lines = Stream.concat(Stream.make(first), others).pipe(
-            Stream.mapConcat(({ data }) => groupsOf(data)),
+            Stream.map(({ data }) => groupsOf(data)),
+            Stream.flattenIterable,
             Stream.tap(() => Effect.retry(stillSignedIn, whileUnavailable)),
             Stream.mapEffect((ids) => runsOf(ids, format.hasSteps === true)),
             Stream.map((runs) => runs.map((run) => format.line(run, nameOf)).join(""))

@@ -2,7 +2,7 @@
 import { resolve } from "node:path"
 import { Readable, Writable } from "node:stream"
 import type * as Acp from "@agentclientprotocol/sdk"
-import { Deferred, type Duration, Effect, Exit, FiberId } from "effect"
+import { Deferred, Effect, Exit } from "effect"
 import { type LeaderAnswer, LeaderError } from "../../Leader.ts"
 import { environment } from "../../Place.ts"
 import * as ProcessGroup from "../../ProcessGroup.ts"
@@ -67,34 +67,33 @@ export const converse = (
       ({ connection, running }) => {
         const ending = Effect.flatMap(running.ended, (status) => failedWith(status, running.errors()))
         const atLimit = Effect.flatMap(Deferred.await(connection.limit), () =>
-          Effect.zipRight(
-            Effect.suspend(() => waitBriefly(connection.cancel, cancelTimeout)),
+          Effect.andThen(
+            Effect.suspend(() => Effect.timeoutOption(connection.cancel, cancelTimeout)),
             conclude(connection.reader.reading(), "")
           )
         )
-        const talk = Effect.catchAll(conversation(options, connection, task, session), (error) =>
-          connection.isClosed() ? Effect.timeoutFail(ending, { duration: crashTimeout, onTimeout: () => error }) : error
+        const talk = Effect.catch(conversation(options, connection, task, session), (error) =>
+          connection.isClosed()
+            ? Effect.timeoutOrElse(ending, { duration: crashTimeout, orElse: () => Effect.fail(error) })
+            : error
         )
         return Effect.raceFirst(Effect.raceFirst(talk, atLimit), ending)
       },
       ({ connection, running }, exit) => {
-        const cancelled = Exit.isInterrupted(exit)
-          ? waitBriefly(
+        const cancelled = Exit.hasInterrupts(exit)
+          ? Effect.timeoutOption(
               Effect.suspend(() => connection.cancel),
               cancelTimeout
             )
           : Effect.void
         return cancelled.pipe(
-          Effect.zipRight(Effect.sync(() => running.child.stdin.end())),
-          Effect.zipRight(waitBriefly(Effect.ignore(running.ended), endTimeout)),
-          Effect.zipRight(ProcessGroup.end(running, stop))
+          Effect.andThen(Effect.sync(() => running.child.stdin.end())),
+          Effect.andThen(Effect.timeoutOption(Effect.ignore(running.ended), endTimeout)),
+          Effect.andThen(ProcessGroup.end(running, stop))
         )
       }
     )
   )
-
-const waitBriefly = (work: Effect.Effect<void>, limit: Duration.DurationInput) =>
-  Effect.timeoutOption(Effect.interruptible(work), limit)
 
 const failedWith = (status: string, errors: string) =>
   new LeaderError({ message: errors === "" ? `the agent ended: ${status}` : `${status}: ${errors}` })
@@ -120,7 +119,7 @@ const connect = (
   { allowed, asked }: AcpOptions,
   task: AcpTask
 ): Connection => {
-  const limit = Deferred.unsafeMake<void>(FiberId.none)
+  const limit = Deferred.makeUnsafe<void>()
   const reader = readEvents(limiting(updates, task.prompt.agent ?? {}), {
     ...task,
     report: ({ usage: _, ...report }) => task.report(report)
@@ -130,7 +129,7 @@ const connect = (
   let replayed = 0
   const stopAtLimit = () => {
     const isReached = reader.reading().code !== undefined
-    if (isReached) Deferred.unsafeDone(limit, Effect.void)
+    if (isReached) Deferred.doneUnsafe(limit, Effect.void)
     return isReached
   }
   const { agent, signal } = acp
@@ -251,5 +250,5 @@ const resume = (
   if (!capabilities?.loadSession) return new SessionLost()
   const isReplaying = () => takeReplayed() > 0
   const replayed = Effect.repeat(Effect.sleep(replayPause), { while: isReplaying, times: replayPauses })
-  return Effect.asVoid(Effect.zipRight(request(methods.agent.session.load), replayed))
+  return Effect.asVoid(Effect.andThen(request(methods.agent.session.load), replayed))
 }

@@ -1,5 +1,5 @@
 /** What an agent may do, as it asks for it over the Agent Client Protocol. */
-import { Either } from "effect"
+import { Result } from "effect"
 import { RecentMap } from "../../../runtime/RecentMap.ts"
 import type { Task } from "../Agent.ts"
 import { at, isOwnTool, listAt, textAt } from "../output/Reading.ts"
@@ -10,20 +10,20 @@ const kinds = ["read", "edit", "delete", "move", "search", "execute", "think", "
 export type Kinds = ReadonlySet<string>
 
 /** Reads the kinds of tools that are allowed without asking: a list with commas, `all` or `none`. */
-export const readAllowed = (text: string | undefined, title: string): Either.Either<Kinds, string> =>
+export const readAllowed = (text: string | undefined, title: string): Result.Result<Kinds, string> =>
   text === undefined
-    ? Either.left(`nobody can grant ${title} permissions while it works. Say what it may do with --allow: ${accepted}`)
+    ? Result.fail(`nobody can grant ${title} permissions while it works. Say what it may do with --allow: ${accepted}`)
     : readKinds("allow", text)
 
 const accepted = `${kinds.join(", ")}; or all, or none`
 
-export const readKinds = (option: string, text: string): Either.Either<Kinds, string> => {
-  if (text === "all") return Either.right(new Set(kinds))
+export const readKinds = (option: string, text: string): Result.Result<Kinds, string> => {
+  if (text === "all") return Result.succeed(new Set(kinds))
   const names = text === "none" ? [] : text.split(",").map((name) => name.trim())
   const unknown = names.find((name) => !kinds.includes(name))
   return unknown === undefined
-    ? Either.right(new Set(names))
-    : Either.left(`--${option} takes ${accepted}; not "${unknown}"`)
+    ? Result.succeed(new Set(names))
+    : Result.fail(`--${option} takes ${accepted}; not "${unknown}"`)
 }
 
 const kindOf = (request: unknown): string => textAt(request, "toolCall", "kind") ?? "other"

@@ -56,7 +56,7 @@ export const appended = (text: string | undefined, piece: string): string =>
 
 /** The value at the path in an event; `undefined` if there is none. */
 export const at = (event: unknown, ...path: ReadonlyArray<string>): unknown =>
-  path.reduce<unknown>((value, name) => (Predicate.isRecord(value) ? value[name] : undefined), event)
+  path.reduce<unknown>((value, name) => (Predicate.isObject(value) ? value[name] : undefined), event)
 
 export const textAt = (event: unknown, ...path: ReadonlyArray<string>): string | undefined => {
   const value = at(event, ...path)

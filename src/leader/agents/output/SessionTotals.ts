@@ -43,10 +43,10 @@ export const make = () => {
     const { report, totals } = reading
     if (totals === undefined) return reading
     if (report?.session_id !== undefined) latest.set(report.session_id, totals)
-    const others = Struct.omit(report?.usage ?? {}, ...Struct.keys(totals))
+    const others = Struct.omit(report?.usage ?? {}, Struct.keys(totals))
     const usage: AgentUsage = { ...others, ...usageOfRun(reading, before) }
     const known = Struct.keys(usage).length > 0 ? { usage } : {}
-    return { ...reading, report: { ...Struct.omit(report ?? {}, "usage"), ...known, session_usage: totals } }
+    return { ...reading, report: { ...Struct.omit(report ?? {}, ["usage"]), ...known, session_usage: totals } }
   }
 
   /** The events, with what the run used. A run that ends without totals reports those before. */

@@ -94,7 +94,7 @@ const clockIn = (text: string, now: number): number | undefined => {
       zone === undefined ? Option.none() : DateTime.zoneFromString(zone.toUpperCase() === "GMT" ? "UTC" : zone),
       () => DateTime.zoneMakeLocal()
     )
-    const today = DateTime.toParts(DateTime.unsafeMakeZoned(now, { timeZone }))
+    const today = DateTime.toParts(DateTime.makeZonedUnsafe(now, { timeZone }))
     const hours = !isTime ? 0 : half === undefined ? Number(hour) : (Number(hour) % 12) + (/^p/i.test(half) ? 12 : 0)
     const givenYear = year ?? y
     const at = (years: number, days: number): number | undefined =>
@@ -108,10 +108,10 @@ const clockIn = (text: string, now: number): number | undefined => {
                   ? months.split("|").indexOf(month.slice(0, 3).toLowerCase()) + 1
                   : Number(m ?? today.month),
               day: (dayOf === undefined ? today.day : Number(dayOf)) + days,
-              hours,
-              minutes: isTime ? Number(minute ?? 0) : 0,
-              seconds: 0,
-              millis: 0
+              hour: hours,
+              minute: isTime ? Number(minute ?? 0) : 0,
+              second: 0,
+              millisecond: 0
             },
             { timeZone, adjustForTimeZone: true }
           ),

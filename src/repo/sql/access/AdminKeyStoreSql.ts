@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
 import { AdminKeyStore } from "../../access/AdminKeyStore.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -10,7 +10,7 @@ export const layer: Layer.Layer<AdminKeyStore, never, SqlClient.SqlClient> = Lay
     const sql = yield* SqlClient.SqlClient
 
     const adminKeyHash = bounded(sql`select hash from webhook_trigger.secrets where name = 'admin_key'`).pipe(
-      Effect.map(([row]) => Option.map(Option.fromNullable(row), (row) => fromRow<{ hash: Uint8Array }>(row).hash)),
+      Effect.map(([row]) => Option.map(Option.fromNullishOr(row), (row) => fromRow<{ hash: Uint8Array }>(row).hash)),
       Effect.withSpan("AdminKeyStore.adminKeyHash")
     )
 
@@ -24,7 +24,7 @@ export const layer: Layer.Layer<AdminKeyStore, never, SqlClient.SqlClient> = Lay
       }).pipe(
         sql.withTransaction,
         bounded,
-        Effect.zipRight(adminKeyHash),
+        Effect.andThen(adminKeyHash),
         Effect.map(Option.getOrElse(() => hash)),
         Effect.withSpan("AdminKeyStore.claimAdminKeyHash")
       )

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { ApiKey, type ApiKeyRow } from "../../../domain/access/ApiKey.ts"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { NotFound } from "../../../domain/Errors.ts"

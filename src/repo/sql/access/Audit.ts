@@ -1,6 +1,6 @@
 /** Writes the audit event of a change, in the statement that makes the change. */
-import type { SqlClient, Statement } from "@effect/sql"
 import { DateTime } from "effect"
+import type { SqlClient, Statement } from "effect/sql"
 import { type AuditDraft, auditedFields, auditedLength } from "../../../domain/access/AuditEvent.ts"
 
 /**

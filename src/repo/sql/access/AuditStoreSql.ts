@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer, Option } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import { AuditEvent } from "../../../domain/access/AuditEvent.ts"
 import * as GroupCommit from "../../../runtime/GroupCommit.ts"
 import {
@@ -37,7 +37,7 @@ const matching = (
   ...(to === undefined ? [] : [sql`e.at < ${DateTime.toDateUtc(to)}`])
 ]
 
-export const layer: Layer.Layer<AuditStore, never, SqlClient.SqlClient> = Layer.scoped(
+export const layer: Layer.Layer<AuditStore, never, SqlClient.SqlClient> = Layer.effect(
   AuditStore,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

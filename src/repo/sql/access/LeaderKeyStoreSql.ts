@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import type { LeaderKey, LeaderKeyRow } from "../../../domain/access/LeaderKey.ts"
 import { NotFound } from "../../../domain/Errors.ts"

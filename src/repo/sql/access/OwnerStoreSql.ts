@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Layer } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { GrantLimits } from "../../../domain/access/Grant.ts"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import type { TeamName } from "../../../domain/Team.ts"

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { type ReplyKey, ReplyKeyStore } from "../../access/ReplyKeyStore.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
 import { SecretKeyStore } from "../../access/SecretKeyStore.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
@@ -10,7 +10,7 @@ export const layer: Layer.Layer<SecretKeyStore, never, SqlClient.SqlClient> = La
     const sql = yield* SqlClient.SqlClient
 
     const secretKeyFingerprint = bounded(sql`select hash from webhook_trigger.secrets where name = 'secret_key'`).pipe(
-      Effect.map(([row]) => Option.map(Option.fromNullable(row), (row) => fromRow<{ hash: Uint8Array }>(row).hash)),
+      Effect.map(([row]) => Option.map(Option.fromNullishOr(row), (row) => fromRow<{ hash: Uint8Array }>(row).hash)),
       Effect.withSpan("SecretKeyStore.secretKeyFingerprint")
     )
 

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { Session, type SessionRow } from "../../../domain/access/Session.ts"
 import type { SessionId } from "../../../domain/Id.ts"

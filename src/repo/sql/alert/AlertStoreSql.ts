@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Duration, Effect, Layer } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { Alert } from "../../../domain/alert/Alert.ts"
 import { AlertRule } from "../../../domain/alert/AlertRule.ts"
@@ -121,7 +121,7 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
     ) {
       const updated = update(id, change, audit)
       if (faultBeside === undefined) return yield* updated
-      return yield* sql.withTransaction(Effect.zipRight(check(faultBeside, id), updated))
+      return yield* sql.withTransaction(Effect.andThen(check(faultBeside, id), updated))
     }, bounded)
 
     const deleteRule = Effect.fn("AlertStore.deleteRule")(function* (id: AlertRuleId, audit?: AuditDraft) {
@@ -182,7 +182,7 @@ export const layer: Layer.Layer<AlertStore, never, SqlClient.SqlClient> = Layer.
           where notified_at > ${DateTime.toDateUtc(DateTime.subtractDuration(now, quiet))} group by 1, 2`
         const { events, put, remove } = changesOf(
           open.map((row) => fromRow<StoredAlert>(row)),
-          new Map(notified.map((row) => [keyOf(row), DateTime.unsafeFromDate(row.at)])),
+          new Map(notified.map((row) => [keyOf(row), DateTime.fromDateUnsafe(row.at)])),
           measurement
         )
         yield* sql`

@@ -1,6 +1,6 @@
 /** What rules of alerts measure: by index, or from the counts that are kept. */
-import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { WebhookId } from "../../../domain/Id.ts"
 import type { RunError } from "../../../domain/run/Run.ts"
 import type { RunStatus } from "../../../domain/run/RunStatus.ts"

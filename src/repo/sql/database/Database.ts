@@ -1,20 +1,23 @@
-import { SqlError } from "@effect/sql"
-import { Cause, type Context, Effect, Exit, Fiber, Runtime } from "effect"
+import { Cause, type Context, Effect, Exit } from "effect"
+import { SqlError } from "effect/sql"
 import { Unavailable } from "../../../domain/Errors.ts"
+
+/** `on` for a replica, and for a former primary to which a failover has left connections. */
+export const readOnly = "current_setting('transaction_read_only')"
 
 /** Maximum duration of an operation, whatever the database's state, in milliseconds. */
 const limit = 10_000
 
-const isSqlError = (error: unknown): error is SqlError.SqlError => error instanceof SqlError.SqlError
+/** PostgreSQL's error, or the network's. */
+export const causeOf = (error: SqlError.SqlError): unknown => error.reason.cause
 
-const fieldOf = (error: SqlError.SqlError, name: string): string | undefined => {
-  const cause = error.cause
+const fieldOf = (cause: unknown, name: string): string | undefined => {
   const value = typeof cause === "object" && cause !== null ? Reflect.get(cause, name) : undefined
   return typeof value === "string" ? value : undefined
 }
 
 /** PostgreSQL's SQLSTATE (its manual's appendix A), or the operating system's code for a lost connection. */
-const codeOf = (error: SqlError.SqlError): string => fieldOf(error, "code") ?? ""
+export const codeOf = (cause: unknown): string => fieldOf(cause, "code") ?? ""
 
 /**
  * No rights, no such table or column: for instance, a database that is being restored. It may work again in a moment.
@@ -22,54 +25,44 @@ const codeOf = (error: SqlError.SqlError): string => fieldOf(error, "code") ?? "
 const temporary: ReadonlySet<string> = new Set(["42501", "42P01", "42703", "3F000"])
 
 /** A value or a row that the statement was not written for. Trying again changes nothing. */
-const isDefect = (error: SqlError.SqlError): boolean =>
-  /^(22|23|42)[0-9A-Z]{3}$/.test(codeOf(error)) && !temporary.has(codeOf(error))
+const isDefect = (code: string): boolean => /^(22|23|42)[0-9A-Z]{3}$/.test(code) && !temporary.has(code)
 
 /** A deadlock: the database ended this statement. */
-const isDeadlock = (error: SqlError.SqlError): boolean => ["40P01", "40001"].includes(codeOf(error))
+const isDeadlock = (error: SqlError.SqlError): boolean => ["40P01", "40001"].includes(codeOf(causeOf(error)))
 
 /** The row that this one refers to does not exist. */
-export const isDangling = (error: SqlError.SqlError): boolean => codeOf(error) === "23503"
+export const isDangling = (error: SqlError.SqlError): boolean => codeOf(causeOf(error)) === "23503"
 
 /** The statement may have been executed nevertheless. */
 export const unavailable = (detail: string) => new Unavailable({ what: "database", detail })
-
-const neverSent = new WeakSet<Error>()
-
-/** Marks a driver's error: there was no connection, and no statement was sent. */
-export const setNeverSent = (error: Error): void => {
-  neverSent.add(error)
-}
 
 /** The connection ended, or a proxy answered for the database: it may have committed before. */
 const mayFollowCommit = /^(08|25P03|40003|57P|58|XX)/
 
 /** Nothing was or will be committed: the database did not get the statement, or refused it. */
-const isNotDone = (error: SqlError.SqlError): boolean => {
-  if (error.cause instanceof Error && neverSent.has(error.cause)) return true
-  return fieldOf(error, "severity") !== undefined && !mayFollowCommit.test(codeOf(error))
-}
+const isNotDone = ({ reason }: SqlError.SqlError): boolean =>
+  reason.operation === "connect" ||
+  (fieldOf(reason.cause, "severity") !== undefined && !mayFollowCommit.test(codeOf(reason.cause)))
 
 const refuse = (error: SqlError.SqlError): Effect.Effect<never, Unavailable> => {
-  const code = codeOf(error)
-  const answer = isDefect(error)
+  const cause = causeOf(error)
+  const code = codeOf(cause)
+  const parts = ["table", "constraint", "routine"].flatMap((name) => fieldOf(cause, name) ?? [])
+  const answer = isDefect(code)
     ? // Neither message nor detail: they quote values.
-      Effect.die(new Error(`the database refused a statement: SQLSTATE ${[code, ...partsOf(error)].join(", ")}`))
+      Effect.die(new Error(`the database refused a statement: SQLSTATE ${[code, ...parts].join(", ")}`))
     : Effect.fail(outOfReach(error))
-  return Effect.logDebug("A statement failed", fieldOf(error, "message") ?? error.message).pipe(
+  return Effect.logDebug("A statement failed", fieldOf(cause, "message") ?? error.message).pipe(
     Effect.annotateLogs({ code }),
-    Effect.zipRight(answer)
+    Effect.andThen(answer)
   )
 }
 
 const outOfReach = (error: SqlError.SqlError): Unavailable => {
-  const code = codeOf(error)
+  const code = codeOf(causeOf(error))
   const detail = `The database is out of reach${code === "" ? "" : ` (${code})`}.`
   return isNotDone(error) ? new Unavailable({ what: "database", detail, not_done: true }) : unavailable(detail)
 }
-
-const partsOf = (error: SqlError.SqlError): ReadonlyArray<string> =>
-  ["table", "constraint", "routine"].flatMap((name) => fieldOf(error, name) ?? [])
 
 /** Milliseconds before each attempt after a deadlock. */
 const attemptsAfterDeadlock = 3
@@ -96,17 +89,12 @@ const attempt = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   attemptsLeft: number
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable, R> =>
-  Effect.withFiberRuntime((caller, { runtimeFlags }) => {
-    const runtime = Runtime.make({
-      context: caller.currentContext as Context.Context<R>,
-      fiberRefs: caller.getFiberRefs(),
-      runtimeFlags
-    })
-    return Effect.async((resume) => {
-      const fiber = Runtime.runFork(runtime)(effect)
+  Effect.contextWith((context: Context.Context<R>) =>
+    Effect.callback((resume) => {
+      const fiber = Effect.runForkWith(context)(effect)
       const timer = setTimeout(() => {
-        fiber.unsafeInterruptAsFork(fiber.id())
         resume(Effect.fail(tooLate))
+        fiber.interruptUnsafe()
       }, limit)
       fiber.addObserver((exit) => {
         clearTimeout(timer)
@@ -116,12 +104,12 @@ const attempt = <A, E, R>(
           isDeadlock(error) && attemptsLeft > 0 ? afterPause(attempt(effect, attemptsLeft - 1)) : refuse(error)
         )
       })
-      return Fiber.interruptFork(fiber)
+      return Effect.sync(() => fiber.interruptUnsafe())
     })
-  })
+  )
 
 /** Also as a defect, which `withTransaction` makes of a connection that is lost at the commit. */
-const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined => {
+export const sqlErrorOf = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined => {
   const error = Cause.squash(cause)
-  return isSqlError(error) ? error : undefined
+  return SqlError.isSqlError(error) ? error : undefined
 }

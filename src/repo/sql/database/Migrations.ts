@@ -1,5 +1,5 @@
-import { Migrator, SqlClient, type SqlError } from "@effect/sql"
 import { Effect } from "effect"
+import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import schema from "../migrations/0001_schema.ts"
 
 /** Migrations by number and name, such as `2_run_labels`. */

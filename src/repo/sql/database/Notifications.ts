@@ -23,7 +23,7 @@ export const makeListeners = () => {
  * wait for the next poll. `PostgresClient.layer` and `PgliteClient.layer` include it. For a `SqlClient` of your own,
  * use `PostgresNotifications.layer` or `Notifications.layerPolling`.
  */
-export class Notifications extends Context.Tag("webhook-trigger/Notifications")<
+export class Notifications extends Context.Service<
   Notifications,
   {
     /** Calls `handle` with every payload, until the scope closes. */
@@ -34,7 +34,7 @@ export class Notifications extends Context.Tag("webhook-trigger/Notifications")<
      */
     readonly deliver?: (payload: string) => boolean
   }
->() {
+>()("webhook-trigger/Notifications") {
   /** No notifications: polling finds changes within a second. */
   static readonly layerPolling: Layer.Layer<Notifications> = Layer.succeed(Notifications, { listen: () => Effect.void })
 }

@@ -1,5 +1,5 @@
-import type { SqlClient } from "@effect/sql"
 import { Effect, FiberSet, type Scope } from "effect"
+import type { SqlClient } from "effect/sql"
 import { pause } from "../../../runtime/Pause.ts"
 import type { Change } from "../../ChangeFeed.ts"
 import { makePublish } from "../Changes.ts"

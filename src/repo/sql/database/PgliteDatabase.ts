@@ -4,26 +4,24 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { gunzipSync } from "node:zlib"
 import type { PGlite, PGliteOptions } from "@electric-sql/pglite"
-import { Effect, type Scope } from "effect"
+import { Context, Effect, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
 import { parseTar } from "nanotar"
-import * as Json from "../../../domain/Json.ts"
 import { type DataFolderUnusable, workOn } from "./DataFolder.ts"
+import { makeClient, planSettings } from "./Driver.ts"
+import { migrate } from "./Migrations.ts"
+import { channel, makeListeners, Notifications } from "./Notifications.ts"
+import { PgliteSocket, type PgliteSocketOptions } from "./PgliteSocket.ts"
+import * as Refusals from "./Refusals.ts"
 
 /** The empty database made by the build, relative to the built program, to the library and to the sources. */
 const snapshot = ["../", "../../../../dist/"]
   .map((path) => fileURLToPath(new URL(`${path}database/new.tar.gz`, import.meta.url)))
   .find(existsSync)
 
-/** PostgreSQL's number of the type `json`: numbers of callers stay as they were written. */
-const json = 114
-/** That of `bytea`, whose bytes PGlite itself would parse one by one. */
-const bytea = 17
-
-const parsers = { [json]: Json.parse, [bytea]: (text: string) => Buffer.from(text.slice(2), "hex") }
-
 /** Loaded here, since a server on PostgreSQL does not need it. */
 const start = async (options: PGliteOptions): Promise<PGlite> =>
-  (await import("@electric-sql/pglite")).PGlite.create({ ...options, parsers })
+  (await import("@electric-sql/pglite")).PGlite.create(options)
 
 /** A new database in memory. Without the build's, PGlite creates one, which takes seconds and twice the memory. */
 const create = async (): Promise<PGlite> =>
@@ -58,3 +56,30 @@ export const open = (folder: string | undefined): Effect.Effect<PGlite, DataFold
     folder === undefined ? Effect.promise(() => create()) : workOn(folder, () => openIn(folder)),
     (db) => Effect.promise(() => db.close())
   )
+
+/**
+ * A migrated database in this process, until the scope closes. It has one session: a transaction excludes all other
+ * statements until it ends. Without limits of time: their timers fire between two statements, where they end none that takes
+ * long, but may cancel the next one.
+ */
+export const connect = Effect.fnUntraced(function* (db: PGlite, options: Pick<PgliteSocketOptions, "before"> = {}) {
+  const listeners = makeListeners()
+  const socket = new PgliteSocket(db, { ...options, notify: listeners.notify })
+  const { ended } = yield* Refusals.make
+  const session = { config: { username: "postgres", ssl: false }, connect: () => socket, settings: planSettings, ended }
+  // Kept for as long as the database: there is no other.
+  const { sql } = yield* makeClient({ ...session, min: 1, max: 1 }, "pglite")
+  yield* Effect.orDie(Effect.provideService(migrate, SqlClient.SqlClient, sql))
+  yield* Effect.orDie(sql`listen ${sql.literal(channel)}`)
+  // The database is this process's alone.
+  const deliver = (payload: string) => {
+    listeners.notify(payload)
+    return true
+  }
+  return {
+    socket,
+    services: Context.make(SqlClient.SqlClient, sql).pipe(
+      Context.add(Notifications, { listen: listeners.listen, deliver })
+    )
+  }
+})

@@ -1,7 +1,7 @@
 /** The metrics of the pool of database connections. */
-import { Effect, Metric, type Scope } from "effect"
-import type pg from "pg"
+import { Effect, Metric, Pool, type Scope } from "effect"
 import { record } from "../../../telemetry/Metrics.ts"
+import type { SessionPool } from "./Driver.ts"
 
 const connections = Metric.gauge("webhook_database_connections", {
   description: "Open connections of the pool, by state: used or idle."
@@ -16,20 +16,14 @@ const waiting = Metric.gauge("webhook_database_waiting", {
 /** Reading at each use of a connection would be work for every run. */
 const interval = "1 second"
 
-const sum = (pools: ReadonlyArray<pg.Pool>, count: (pool: pg.Pool) => number): number =>
-  pools.reduce((total, pool) => total + count(pool), 0)
-
 /** Reads every second how the pools, which may open so many connections together, are used. */
-export const observe = (pools: ReadonlyArray<pg.Pool>, max: number): Effect.Effect<void, never, Scope.Scope> => {
-  const read = Effect.sync(() => {
+export const observe = (pools: ReadonlyArray<SessionPool>, max: number): Effect.Effect<void, never, Scope.Scope> => {
+  const read = Effect.map(Effect.forEach(pools, Pool.stats), (all) => {
+    const sum = (field: "idle" | "used" | "pending") => all.reduce((total, stats) => total + stats[field], 0)
     record(limit, max)
-    const idle = sum(pools, ({ idleCount }) => idleCount)
-    record(connections, sum(pools, ({ totalCount }) => totalCount) - idle, { state: "used" })
-    record(connections, idle, { state: "idle" })
-    record(
-      waiting,
-      sum(pools, ({ waitingCount }) => waitingCount)
-    )
+    record(connections, sum("used"), { state: "used" })
+    record(connections, sum("idle"), { state: "idle" })
+    record(waiting, sum("pending"))
   })
-  return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.zipRight(read, Effect.sleep(interval)))))
+  return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.andThen(read, Effect.sleep(interval)))))
 }

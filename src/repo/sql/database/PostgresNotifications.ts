@@ -1,12 +1,11 @@
-import { Layer, type Redacted } from "effect"
-import pg from "pg"
+import { Effect, Layer, type Redacted } from "effect"
 import { Notifications } from "./Notifications.ts"
-import { connection } from "./PostgresAddress.ts"
-import { openSession } from "./PostgresSession.ts"
+import { sessionOf } from "./PostgresAddress.ts"
+import { listen } from "./PostgresListener.ts"
 
 /** Notifications for the host's own `SqlClient`, over one more connection to the same database. */
 export const layer = (options: { readonly url: Redacted.Redacted }): Layer.Layer<Notifications> =>
-  Layer.scoped(
+  Layer.effect(
     Notifications,
-    openSession(() => new pg.Client(connection(options.url)))
+    Effect.suspend(() => listen(sessionOf(options.url)))
   )

@@ -3,12 +3,12 @@
  * and a test gets one that the tests before have left.
  */
 import { setImmediate } from "node:timers/promises"
-import { SqlClient } from "@effect/sql"
 import type { PGlite } from "@electric-sql/pglite"
 import { type Clock, Context, Effect, Layer, Scope } from "effect"
+import { SqlClient } from "effect/sql"
 import type { Notifications } from "./Notifications.ts"
-import { connect, type Use } from "./PgliteClient.ts"
-import { open } from "./PgliteDatabase.ts"
+import { connect, open } from "./PgliteDatabase.ts"
+import type { PgliteSocket } from "./PgliteSocket.ts"
 
 /** `TestClock` moves the database's clock: PostgreSQL searches this schema's functions before its own. */
 const clockFunctions = `
@@ -53,16 +53,8 @@ export const makeRestore = `
       'create function testing.restore() returns void language plpgsql as $$ begin %s %s end $$', deletes, inserts);
   end $do$`
 
-/** Uses of all databases that have begun and not ended. */
-let uses = 0
-const counted: Use = (taken) =>
-  Effect.zipRight(
-    Effect.acquireRelease(
-      Effect.sync(() => uses++),
-      () => Effect.sync(() => uses--)
-    ),
-    taken
-  )
+/** The sessions of all databases. */
+const sockets: Array<PgliteSocket> = []
 
 interface TestDatabase {
   readonly services: Context.Context<SqlClient.SqlClient | Notifications>
@@ -70,17 +62,16 @@ interface TestDatabase {
   clock: Clock.Clock
 }
 
-/** Sets the database's clock before a use, if the test has a `TestClock`. Otherwise, it is the system's. */
-const timed = (db: PGlite, clockOf: () => Clock.Clock): Use => {
+/** Sets the database's clock, if the test has a `TestClock`. Otherwise, it is the system's. */
+const setClock = (db: PGlite, clockOf: () => Clock.Clock) => {
   let time: number | undefined
-  return (taken) =>
-    Effect.tap(taken, () => {
-      const clock = clockOf()
-      const given = "adjust" in clock ? clock.unsafeCurrentTimeMillis() : undefined
-      if (given === time) return Effect.void
-      time = given
-      return Effect.promise(() => db.query("select set_config('testing.time', $1, false)", [`${given ?? ""}`]))
-    })
+  return () => {
+    const clock = clockOf()
+    const given = "adjust" in clock ? clock.currentTimeMillisUnsafe() : undefined
+    if (given === time) return undefined
+    time = given
+    return db.query("select set_config('testing.time', $1, false)", [`${given ?? ""}`])
+  }
 }
 
 /** It stays open for as long as the process. */
@@ -89,16 +80,16 @@ const create = (clock: Clock.Clock): Effect.Effect<TestDatabase> =>
     const db = yield* Effect.orDie(open(undefined))
     yield* Effect.promise(() => db.exec(clockFunctions))
     const current = { clock }
-    const set = timed(db, () => current.clock)
-    const services = yield* connect(db, (taken) => counted(set(taken)))
+    const { services, socket } = yield* connect(db, { before: setClock(db, () => current.clock) })
+    sockets.push(socket)
     yield* Effect.promise(() => db.exec(makeRestore))
     return Object.assign(current, { services })
-  }).pipe(Scope.extend(Effect.runSync(Scope.make())))
+  }).pipe(Scope.provide(Effect.runSync(Scope.make())))
 
 const idle: Array<TestDatabase> = []
 
 /** A database without rows, for one test at a time. Its clock is that of the effect which builds the layer. */
-export const layer: Layer.Layer<SqlClient.SqlClient | Notifications> = Layer.scopedContext(
+export const layer: Layer.Layer<SqlClient.SqlClient | Notifications> = Layer.effectContext(
   Effect.acquireRelease(
     Effect.clockWith((clock) => {
       const database = idle.pop()
@@ -116,5 +107,5 @@ const turns = 10
 
 /** Waits until no statement runs, and none follows. */
 export const settled: Effect.Effect<void> = Effect.promise(async () => {
-  for (let quiet = 0; quiet < turns; quiet = uses === 0 ? quiet + 1 : 0) await setImmediate()
+  for (let quiet = 0; quiet < turns; quiet = sockets.every(({ isIdle }) => isIdle) ? quiet + 1 : 0) await setImmediate()
 })

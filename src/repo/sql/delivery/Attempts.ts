@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import { Alert } from "../../../domain/alert/Alert.ts"
 import type { DeliveryAttempt } from "../../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
@@ -195,7 +195,7 @@ export const makeAttempts = Effect.gen(function* () {
           : ({
               id: delivery_id,
               event,
-              at: DateTime.unsafeMake(at as Date),
+              at: DateTime.makeUnsafe(at as Date),
               made,
               bucket,
               destination,

@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer, Option } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { DeliveryAttempt, EventDelivery } from "../../../domain/delivery/Delivery.ts"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { DeliveryId, DestinationId, RunId } from "../../../domain/Id.ts"
@@ -25,7 +25,7 @@ const fromStored = (row: object): EventDelivery => {
     Omit<EventDelivery, "attempts"> & { readonly attempts: ReadonlyArray<StoredAttempt>; readonly seq?: number }
   >(row)
   const { seq: _, ...shown } = delivery
-  return { ...shown, attempts: attempts.map(({ at, ...rest }) => ({ ...rest, at: DateTime.unsafeMake(at) })) }
+  return { ...shown, attempts: attempts.map(({ at, ...rest }) => ({ ...rest, at: DateTime.makeUnsafe(at) })) }
 }
 
 export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Layer.effect(
@@ -50,7 +50,7 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
     const timeOf = (id: Statement.Fragment) => sql`split_part(${id}, '/', 2)::numeric`
 
     const runOfMessage = Effect.fn("DeliveryStore.runOfMessage")(function* (
-      which: Parameters<DeliveryStore["Type"]["runOfMessage"]>[0],
+      which: Parameters<DeliveryStore["Service"]["runOfMessage"]>[0],
       teams: ReadonlyArray<TeamName>
     ) {
       const is =
@@ -108,7 +108,7 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
     }, bounded)
 
     const resend = Effect.fn("DeliveryStore.resend")(function* (
-      which: Parameters<DeliveryStore["Type"]["resend"]>[0],
+      which: Parameters<DeliveryStore["Service"]["resend"]>[0],
       now: DateTime.Utc
     ) {
       const wanted =

@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
 import { NotFound } from "../../../domain/Errors.ts"
@@ -25,7 +25,7 @@ const auditedFields = Object.keys(Destination.fields).filter(
 /** What is no longer so once people switch it on, or resume it. */
 const resumed = { paused: null, disabled_reason: null, failing_since: null, paused_until: null }
 
-type Service = DestinationStore["Type"]
+type Service = DestinationStore["Service"]
 
 const shown = (row: string): Statement.Fragment =>
   list([
@@ -130,7 +130,7 @@ export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = 
       const updated = update(owner, id, change, audit)
       if (faultBeside === undefined) return yield* updated
       return yield* sql.withTransaction(
-        lock(owner).pipe(Effect.zipRight(check(owner, faultBeside, id)), Effect.zipRight(updated))
+        lock(owner).pipe(Effect.andThen(check(owner, faultBeside, id)), Effect.andThen(updated))
       )
     }, bounded)
 

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { approvalEvent, startEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"

@@ -1,5 +1,5 @@
-import { SqlClient, Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient, Statement } from "effect/sql"
 import { approvalEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import type { DeliveryStore } from "../../delivery/DeliveryStore.ts"
 import { notify } from "../Changes.ts"
@@ -7,7 +7,9 @@ import { bounded } from "../database/Database.ts"
 import { isAwaitingApproval, isUnanswered } from "../RunColumns.ts"
 
 /** The status of a delivery `d` that ends without success: its message may be written, and only its buttons still there. */
-export const givenUp = Statement.unsafeFragment("case when d.buttons = 'ending' then 'delivered' else 'failed' end")
+export const givenUp = Statement.fragment([
+  Statement.literal("case when d.buttons = 'ending' then 'delivered' else 'failed' end")
+])
 
 /** Number of messages that one statement makes due. */
 const portion = 100

@@ -1,5 +1,5 @@
-import type { SqlClient, Statement } from "@effect/sql"
 import { DateTime } from "effect"
+import type { SqlClient, Statement } from "effect/sql"
 
 /** Maximum difference between servers' clocks, and between a run's ID and the writing of its row, in milliseconds. */
 export const slack = 60_000
@@ -35,7 +35,7 @@ export const acceptedBetween = (
         decides(sql, ">=", from),
         sql`r.seq >= (
           select min(near.seq) from (
-            select seq from webhook_trigger.runs where id >= ${leastId(from.epochMillis - slack)}::uuid
+            select seq from webhook_trigger.runs where id >= ${leastId(from.epochMilliseconds - slack)}::uuid
             order by id limit ${shuffled}
           ) as near)`
       ]),
@@ -45,7 +45,7 @@ export const acceptedBetween = (
         decides(sql, "<", to),
         sql`r.seq <= (
           select max(near.seq) from (
-            select seq from webhook_trigger.runs where id < ${leastId(to.epochMillis + slack)}::uuid
+            select seq from webhook_trigger.runs where id < ${leastId(to.epochMilliseconds + slack)}::uuid
             order by id desc limit ${shuffled}
           ) as near)`
       ])
@@ -56,6 +56,8 @@ export const acceptedBetweenInOrder = (
   sql: SqlClient.SqlClient,
   { from, to }: { readonly from?: DateTime.Utc; readonly to?: DateTime.Utc }
 ): ReadonlyArray<Statement.Fragment> => [
-  ...(from === undefined ? [] : [decides(sql, ">=", from), sql`r.id >= ${leastId(from.epochMillis - slack)}::uuid`]),
-  ...(to === undefined ? [] : [decides(sql, "<", to), sql`r.id < ${leastId(to.epochMillis + slack)}::uuid`])
+  ...(from === undefined
+    ? []
+    : [decides(sql, ">=", from), sql`r.id >= ${leastId(from.epochMilliseconds - slack)}::uuid`]),
+  ...(to === undefined ? [] : [decides(sql, "<", to), sql`r.id < ${leastId(to.epochMilliseconds + slack)}::uuid`])
 ]

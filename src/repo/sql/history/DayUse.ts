@@ -1,6 +1,6 @@
 /** What webhooks have used of their budgets of a day. */
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import type { WebhookId } from "../../../domain/Id.ts"
 import type { DayUse } from "../../../domain/webhook/Budget.ts"
 import { bounded } from "../database/Database.ts"

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
 import { type RunState, stateFields, toRunState } from "../../../domain/run/RunState.ts"

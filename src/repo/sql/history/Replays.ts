@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { RunId } from "../../../domain/Id.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import type { ReplayableQuery } from "../../history/HistoryStore.ts"

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
 import type { ReceivedRequest, RequestKind } from "../../../domain/request/ReceivedRequest.ts"
@@ -79,7 +79,7 @@ export const layer: Layer.Layer<RequestStore, never, SqlClient.SqlClient> = Laye
     const requests = Effect.fn("RequestStore.requests")(function* (
       id: WebhookId,
       since: DateTime.Utc,
-      { kinds, owners, shown }: Parameters<RequestStore["Type"]["requests"]>[2]
+      { kinds, owners, shown }: Parameters<RequestStore["Service"]["requests"]>[2]
     ) {
       const rows = yield* sql`
         select ${list(columns.filter((column) => !isLong(column)))}, left(body, ${shown}) as body

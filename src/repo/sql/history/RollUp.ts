@@ -1,5 +1,5 @@
-import { SqlClient, Statement } from "@effect/sql"
 import { DateTime, Duration, Effect } from "effect"
+import { SqlClient, Statement } from "effect/sql"
 import { bounded } from "../database/Database.ts"
 
 /** How long hours and days are kept: a little longer than anyone can ask for. */
@@ -13,13 +13,15 @@ const endsInOneStep = 10_000
  * `from ${uncounted}`: the ends of webhooks' runs that the kept counts do not contain yet, with the columns that are
  * counted. Always read by the index of `recorded_at`. A statement that adds both up counts each end once.
  */
-export const uncounted = Statement.unsafeFragment(`(
+export const uncounted = Statement.fragment([
+  Statement.literal(`(
   select webhook_id, date_bin('1 hour', accepted_at, 'epoch') as accepted_hour, status,
     webhook_trigger.duration_class(status, started_at, finished_at) as took_ms, report
   from webhook_trigger.runs
   where webhook_id is not null and recorded_at >= (select counted_to from webhook_trigger.run_counts_state)
   order by recorded_at offset 0
 ) as uncounted`)
+])
 
 /** Adds rows to the usage that is kept. They are in the order of its key, so that statements do not deadlock. */
 export const addUsage = (sql: SqlClient.SqlClient, rows: Statement.Fragment): Statement.Fragment => sql`

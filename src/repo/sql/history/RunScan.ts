@@ -1,6 +1,6 @@
 /** How a search reads runs: in the order of an index, in portions, for a limited time. */
-import { SqlClient, type Statement } from "@effect/sql"
 import { Clock, DateTime, Effect, Option } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { RunId, ThreadId, WebhookId } from "../../../domain/Id.ts"
 import { isFinal } from "../../../domain/run/RunStatus.ts"
 import { decodeCursor, decodeIdCursor } from "../../history/Cursor.ts"

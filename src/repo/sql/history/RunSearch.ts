@@ -1,5 +1,5 @@
-import type { Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import type { Statement } from "effect/sql"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { RunUsage } from "../../../domain/run/RunUsage.ts"
 import { addUsage, noUsage } from "../../../domain/run/UsageSum.ts"
@@ -46,7 +46,7 @@ export const makeRuns = Effect.gen(function* () {
       })
     )
     if (stopped === undefined) return page(found)
-    const searched_back_to = DateTime.unsafeFromDate(stopped.accepted_at)
+    const searched_back_to = DateTime.fromDateUnsafe(stopped.accepted_at)
     return { ...page(found), next_cursor: encodeCursor(stopped.place), searched_back_to }
   })
 
@@ -94,7 +94,7 @@ export const makeUsage = Effect.gen(function* () {
         return false
       })
     )
-    return stopped === undefined ? total : { ...total, searched_back_to: DateTime.unsafeFromDate(stopped.accepted_at) }
+    return stopped === undefined ? total : { ...total, searched_back_to: DateTime.fromDateUnsafe(stopped.accepted_at) }
   })
 
   return Effect.fn("HistoryStore.usage")(function* (filter: RunFilter) {

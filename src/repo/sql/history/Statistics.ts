@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Duration, Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import { finalStatuses } from "../../../domain/run/RunStatus.ts"
 import type { RunBucket } from "../../../domain/run/Statistics.ts"
@@ -46,7 +46,7 @@ export const makeStatistics = Effect.gen(function* () {
     const from = sql`${DateTime.toDateUtc(since)}::timestamptz`
     const millis = Duration.toMillis(step)
     const day = Duration.toMillis(Duration.days(1))
-    const wholeDays = since.epochMillis % day === 0 && millis % day === 0
+    const wholeDays = since.epochMilliseconds % day === 0 && millis % day === 0
     return {
       from,
       /** The beginning of the step that contains this time. Of all functions of time, the cheapest for many rows. */

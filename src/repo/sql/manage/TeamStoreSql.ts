@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { NotFound, TeamExists, TeamInUse } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
@@ -85,7 +85,7 @@ export const layer: Layer.Layer<TeamStore, never, SqlClient.SqlClient> = Layer.e
         select r.accepted_at from webhook_trigger.runs r
         where r.team = t.team and ${inLane} order by r.place limit 1
       ) as oldest`).pipe(
-      Effect.map((rows) => new Map(rows.map((row) => [row.team, DateTime.unsafeFromDate(row.accepted_at)]))),
+      Effect.map((rows) => new Map(rows.map((row) => [row.team, DateTime.fromDateUnsafe(row.accepted_at)]))),
       Effect.withSpan("TeamStore.oldestQueued")
     )
 

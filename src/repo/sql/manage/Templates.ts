@@ -1,6 +1,6 @@
 /** The templates of webhooks. */
-import type { SqlClient, Statement } from "@effect/sql"
 import { Effect } from "effect"
+import type { SqlClient, Statement } from "effect/sql"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { NotFound } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"

@@ -1,5 +1,5 @@
-import { SqlClient, type SqlError, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer, Struct } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { EditConflict, NotFound, TeamUnknown, UrlShared } from "../../../domain/Errors.ts"
 import type { WebhookId } from "../../../domain/Id.ts"
@@ -205,7 +205,7 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
         if (opened_by === null) continue
         const webhook = fromRow<WebhookRow>({ ...row, token_hash: opened_by }, rowFields)
         const shared_by = sharing.flatMap((other) =>
-          other.shares === webhook.id ? [{ ...other, ...Struct.pick(webhook, "verification") }] : []
+          other.shares === webhook.id ? [{ ...other, ...Struct.pick(webhook, ["verification"]) }] : []
         )
         found.set(hex(webhook.token_hash), shared_by.length === 0 ? webhook : { ...webhook, shared_by })
       }

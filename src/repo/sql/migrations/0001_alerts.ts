@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 
 /**
  * Rules of alerts, and alerts. An alert has no foreign key but its rule's, so that one about something that was deleted is

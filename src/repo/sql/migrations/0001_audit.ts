@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 
 /** Audit events. Nothing here refers to other tables, so an event outlives its object. */
 export const audit = Effect.gen(function* () {

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 
 /**
  * Ends of runs are counted by hour and day of their acceptance, so that no page counts runs. Ending a run writes none of

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { earlyEvents, eventOfStatus, startEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import { callerBuckets } from "../../delivery/CallerBucket.ts"
 import { channel } from "../database/Notifications.ts"

@@ -1,5 +1,5 @@
-import { SqlClient, Statement } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient, Statement } from "effect/sql"
 
 /** The run `r` is out: it may be with its team's leader. As `isOut` in `RunColumns.ts`, which can change later. */
 export const isOut =
@@ -68,7 +68,8 @@ export const dispatch = Effect.gen(function* () {
     returns table (run webhook_trigger.runs, thread_report json) language plpgsql
     set plan_cache_mode = force_generic_plan
     set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
-    as ${Statement.unsafeFragment(`$$
+    as ${Statement.fragment([
+      Statement.literal(`$$
       declare
         taken integer;
         highest integer;
@@ -154,5 +155,6 @@ export const dispatch = Effect.gen(function* () {
             order by e.place desc limit 1
           );
       end
-    $$`)}`
+    $$`)
+    ])}`
 })

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 
 /**
  * The leader over HTTP of each team that had one, and the last run that it was offered. `taken`: a leader has asked since

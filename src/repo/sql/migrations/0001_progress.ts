@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 
 /**
  * What leaders report while they work. Unlogged, since it is transient and written often: a crash of PostgreSQL empties

@@ -1,5 +1,5 @@
-import { SqlClient, Statement } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient, Statement } from "effect/sql"
 import { isOut } from "./0001_dispatch.ts"
 
 /**
@@ -115,7 +115,7 @@ export const runs = Effect.gen(function* () {
   // leader has not confirmed that.
   yield* sql`
     create index runs_lane on webhook_trigger.runs (team, place) where status = 'queued' and admitted_at is null`
-  yield* sql`create unique index runs_out on webhook_trigger.runs (team) where ${Statement.unsafeFragment(isOut.replaceAll("r.", ""))}`
+  yield* sql`create unique index runs_out on webhook_trigger.runs (team) where ${Statement.fragment([Statement.literal(isOut.replaceAll("r.", ""))])}`
   yield* sql`
     create index runs_joined on webhook_trigger.runs (team, seq)
       where status in ('queued', 'running') and joined is not null`

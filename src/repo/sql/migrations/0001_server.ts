@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 
 /** Keys and secrets, and sessions of the web UI. */
 export const server = Effect.gen(function* () {

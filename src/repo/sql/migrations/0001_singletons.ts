@@ -1,13 +1,15 @@
-import { SqlClient, Statement } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient, Statement } from "effect/sql"
 
 /** The run `r` is not over: it is queued, in progress, or waits for a retry. The index `runs_singleton` has it. */
-const isOn = Statement.unsafeFragment("(r.finished_at is null or r.retry_at is not null)")
+const isOn = Statement.fragment([Statement.literal("(r.finished_at is null or r.retry_at is not null)")])
 
 /** The run `r` has timed out, and its agent still works. The index has it as well. */
-const stillWorks = Statement.unsafeFragment(
-  "(r.stop_at is not null and r.released_at is null and r.stop_at > clock and r.cancelled_by is null)"
-)
+const stillWorks = Statement.fragment([
+  Statement.literal(
+    "(r.stop_at is not null and r.released_at is null and r.stop_at > clock and r.cancelled_by is null)"
+  )
+])
 
 /**
  * Keys of `singleton`. The table is one row: who accepts a run that depends on others with its key, or cancels those, holds

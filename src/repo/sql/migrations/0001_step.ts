@@ -1,5 +1,5 @@
-import { SqlClient, Statement } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient, Statement } from "effect/sql"
 import { accepting, acceptingVariables } from "./0001_step_accepts.ts"
 import { ending } from "./0001_step_ends.ts"
 
@@ -29,7 +29,8 @@ export const step = Effect.gen(function* () {
   // The latest prompts and answers of a thread before a place in the lane.
   yield* sql`
     create function webhook_trigger.thread_history(thread uuid, before bigint) returns json language sql stable
-    as ${Statement.unsafeFragment(`$$
+    as ${Statement.fragment([
+      Statement.literal(`$$
       select json_agg(json_build_object('prompt', h.prompt, 'response', h.response) order by h.place)
       from (
         select e.*, sum(length(e.prompt) + length(e.response)) over (order by e.place desc) as size
@@ -41,7 +42,8 @@ export const step = Effect.gen(function* () {
         ) as e
       ) as h
       where h.size <= ${historySize}
-    $$`)}`
+    $$`)
+    ])}`
 
   // `checks`, `new_rows`: what is checked of the new runs, and what is stored, each in the order of their `ord`, from 0 on.
   // `hooks`, `lanes`: their webhooks and teams. `features`: what any of them needs beyond the plain way. `ending`: the runs of
@@ -62,7 +64,8 @@ export const step = Effect.gen(function* () {
     ) language plpgsql
     set plan_cache_mode = force_generic_plan
     set enable_seqscan = off set enable_mergejoin = off set jit = off
-    as ${Statement.unsafeFragment(`$$
+    as ${Statement.fragment([
+      Statement.literal(`$$
       #variable_conflict use_column
       declare
         one record;
@@ -99,5 +102,6 @@ export const step = Effect.gen(function* () {
             where h.id = (a.run).webhook_id offset 0
           ) as w on true;
       end
-    $$`)}`
+    $$`)
+    ])}`
 })

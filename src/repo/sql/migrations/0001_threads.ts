@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 
 /** Threads: conversations with a team's agent. One at most is open for each key. Some may have no runs for a moment. */
 export const threads = Effect.gen(function* () {

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 
 /** Teams with their leaders' keys, webhooks, and the rows that each webhook has. */
 export const webhooks = Effect.gen(function* () {

@@ -1,4 +1,4 @@
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import { IdempotencyKeyReused, NotFound, RateLimited, TooManyQueued, type Unavailable } from "../../../domain/Errors.ts"
 import { staysCancelled } from "../../../domain/run/Canceller.ts"
 import { budgetExceeded } from "../../../domain/webhook/Budget.ts"
@@ -10,9 +10,9 @@ import type { Inserted } from "./AcceptInput.ts"
 import { makeCoalesce, makeFindDelivered } from "./Coalesce.ts"
 import { type EarlierRun, makeKeys } from "./IdempotencyKeys.ts"
 
-type Answer = Either.Either<Acceptance, AcceptanceRefused>
+type Answer = Result.Result<Acceptance, AcceptanceRefused>
 
-const accepted: Answer = Either.right({ _tag: "Accepted" })
+const accepted: Answer = Result.succeed({ _tag: "Accepted" })
 
 /** Why a run does not fit, unless it repeats an earlier one. */
 const limitOf = (
@@ -23,17 +23,17 @@ const limitOf = (
   const used = used_of_day ?? 0
   switch (outcome) {
     case "full":
-      return Either.left(new TooManyQueued({ of: "server", limit: maxQueued }))
+      return Result.fail(new TooManyQueued({ of: "server", limit: maxQueued }))
     case "webhook full":
-      return Either.left(new TooManyQueued({ of: "webhook", limit: webhook!.max_queued! }))
+      return Result.fail(new TooManyQueued({ of: "webhook", limit: webhook!.max_queued! }))
     case "rate":
-      return Either.left(new RateLimited({ rate: webhook!.rate!, retry_after_ms: retry_after_ms! }))
+      return Result.fail(new RateLimited({ rate: webhook!.rate!, retry_after_ms: retry_after_ms! }))
     case "budget of runs":
-      return Either.left(budgetExceeded("runs", { limit: webhook!.budget!.runs!, used }, accepted_at))
+      return Result.fail(budgetExceeded("runs", { limit: webhook!.budget!.runs!, used }, accepted_at))
     case "budget of cost":
-      return Either.left(budgetExceeded("cost", { limit: webhook!.budget!.cost_usd!, used }, accepted_at))
+      return Result.fail(budgetExceeded("cost", { limit: webhook!.budget!.cost_usd!, used }, accepted_at))
     case "skipped":
-      return Either.left(new Skipped({ run_id: skipped_for! }))
+      return Result.fail(new Skipped({ run_id: skipped_for! }))
     case "accepted":
     case "unknown":
     case "edited":
@@ -83,8 +83,8 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
         const head = headOf.get(run)!
         const { outcome } = insertedOf.get(head)!
         const limit = run.idempotency === undefined ? limitFor(run) : undefined
-        if (outcome === "unknown" && hasSameToken(run, head)) answers.set(run, Either.left(new NotFound()))
-        else if (outcome === "edited") answers.set(run, Either.left(new WebhookEdited()))
+        if (outcome === "unknown" && hasSameToken(run, head)) answers.set(run, Result.fail(new NotFound()))
+        else if (outcome === "edited") answers.set(run, Result.fail(new WebhookEdited()))
         else if (outcome === "accepted" && run === head) answers.set(run, accepted)
         else if (limit !== undefined) answers.set(run, limit)
         return !answers.has(run)
@@ -117,8 +117,8 @@ const partlyDone = ({ detail }: Unavailable): Unavailable => unavailable(detail)
 /** The runs that triggers have joined. */
 const joinedOf = (answers: Iterable<Answer>): ReadonlyArray<Change> =>
   Array.from(answers).flatMap((answer) =>
-    Either.isRight(answer) && answer.right._tag === "Coalesced" && !answer.right.repeated
-      ? { _tag: "RunChanged", run_id: answer.right.run_id }
+    Result.isSuccess(answer) && answer.success._tag === "Coalesced" && !answer.success.repeated
+      ? { _tag: "RunChanged", run_id: answer.success.run_id }
       : []
   )
 
@@ -163,5 +163,5 @@ const isFree = ({ expired, run }: EarlierRun, { idempotency }: NewRun): boolean 
 
 const repeated = ({ request_hash, run, deadline_at }: EarlierRun, { idempotency }: NewRun): Answer =>
   idempotency && Buffer.from(request_hash).equals(idempotency.request_hash)
-    ? Either.right({ _tag: "Repeated", run, ...(deadline_at && { deadline_at }) })
-    : Either.left(new IdempotencyKeyReused())
+    ? Result.succeed({ _tag: "Repeated", run, ...(deadline_at && { deadline_at }) })
+    : Result.fail(new IdempotencyKeyReused())

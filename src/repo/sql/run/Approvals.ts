@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { RunId } from "../../../domain/Id.ts"
 import type { Run } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import type { CancelledBy } from "../../../domain/run/Run.ts"
 import type { QueuedRuns } from "../../run/RunStore.ts"
 import { isRunOf } from "../access/OwnerStoreSql.ts"

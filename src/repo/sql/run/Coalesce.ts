@@ -1,6 +1,6 @@
 /** Triggers that join an earlier trigger's run while its window is open: a part of accepting runs (`Accept.ts`). */
-import { SqlClient, type Statement } from "@effect/sql"
-import { DateTime, Effect, Either } from "effect"
+import { DateTime, Effect, Result } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import { IdempotencyKeyReused, type Unavailable } from "../../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import * as Json from "../../../domain/Json.ts"
@@ -16,7 +16,7 @@ import { bounded } from "../database/Database.ts"
 /** A place in a lane, behind every place given before. */
 export const nextPlace = (sql: SqlClient.SqlClient): Statement.Fragment => sql`nextval('webhook_trigger.runs_seq_seq')`
 
-type Answer = Either.Either<Acceptance, AcceptanceRefused>
+type Answer = Result.Result<Acceptance, AcceptanceRefused>
 
 /** A run to coalesce. */
 interface Coalescing extends NewRun {
@@ -227,7 +227,7 @@ const isFree = ({ cancelled }: Delivered, { idempotency }: NewRun): boolean =>
   cancelled && idempotency?.renewsCancelled === true
 
 const answerOf = ({ repeated, run_id, same_request }: Delivered): Answer =>
-  same_request ? Either.right({ _tag: "Coalesced", run_id, repeated }) : Either.left(new IdempotencyKeyReused())
+  same_request ? Result.succeed({ _tag: "Coalesced", run_id, repeated }) : Result.fail(new IdempotencyKeyReused())
 
 /**
  * The results of repeats of triggers that joined an earlier run, whatever their webhook coalesces now. Keys that are free

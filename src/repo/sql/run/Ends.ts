@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import type { Unavailable } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
 import { endsWork, finalErrors, isAnswer, outcomeFields, type Run } from "../../../domain/run/Run.ts"

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { noLeaderInTime, type Run } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import type { ExpireOptions } from "../../run/RunStore.ts"

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
-import { SqlClient, type Statement } from "@effect/sql"
-import { DateTime, Effect, Either, Layer, Option } from "effect"
+import { DateTime, Effect, Layer, Option, Result } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import { FileMissing, NotFound } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Id.ts"
 import { type SentFile, sentId, storedFile } from "../../../domain/run/RunFile.ts"
@@ -68,7 +68,7 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
       if (row.bytes !== null) return row.bytes
       if (Option.isNone(bucket)) {
         const error = unavailable(`The file ${id} of run ${run_id} is in a bucket, but WEBHOOK_FILES_S3 is not set.`)
-        return yield* Effect.zipRight(Effect.logWarning(error.detail), error)
+        return yield* Effect.andThen(Effect.logWarning(error.detail), error)
       }
       const object = yield* bucket.value.get(row.key)
       if (Option.isSome(object)) return object.value
@@ -100,7 +100,7 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
           join json_array_elements(r.files) as shown (file) on shown.file ->> 'id' = f.id
           left join webhook_trigger.webhooks w on w.id = r.webhook_id and w.team = r.team
           where f.run_id = ${run_id} and f.id = ${id} and c.source is not null`
-        return Option.fromNullable(row)
+        return Option.fromNullishOr(row)
       },
       bounded,
       whenTraced("FileStore.wantedFile")
@@ -200,9 +200,9 @@ export const layer: Layer.Layer<FileStore, never, SqlClient.SqlClient> = Layer.e
                 select key from webhook_trigger.file_contents where in_bucket and bytes is not null and move_at <= now()
                 order by move_at limit ${movedInOneStep} for update skip locked
               )) returning key, bytes`)
-            const moves = rows.map((row) => Effect.either(move(bucket, row)))
+            const moves = rows.map((row) => Effect.result(move(bucket, row)))
             const moved = yield* Effect.all(moves, { concurrency: movedInOneStep })
-            return moved.filter(Either.isRight).length
+            return moved.filter(Result.isSuccess).length
           }).pipe(whenTraced("FileStore.moveContents"))
       })
     )

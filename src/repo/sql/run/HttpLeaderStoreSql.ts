@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Duration, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import type { RunId } from "../../../domain/Id.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"

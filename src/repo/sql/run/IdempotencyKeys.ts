@@ -1,6 +1,6 @@
 /** Idempotency keys, as a part of `RunStore.accept`. */
-import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { RunRow } from "../../../domain/run/Run.ts"
 import type { NewRun } from "../../run/RunStore.ts"
 import { fromRow, recordset, runIds } from "../Columns.ts"
@@ -67,6 +67,4 @@ export const makeKeys = Effect.map(SqlClient.SqlClient, (sql) => {
 })
 
 /** The run that a key named before. */
-export type EarlierRun = Effect.Effect.Success<
-  ReturnType<Effect.Effect.Success<typeof makeKeys>["findEarlier"]>
->[number]
+export type EarlierRun = Effect.Success<ReturnType<Effect.Success<typeof makeKeys>["findEarlier"]>>[number]

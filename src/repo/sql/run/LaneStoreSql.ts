@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import { type Lane, LaneStore, type OutState } from "../../run/LaneStore.ts"

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import type { WebhookId } from "../../../domain/Id.ts"
 import { type Offer, type OfferLimits, OfferStore } from "../../run/OfferStore.ts"
 import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts"
@@ -57,7 +57,7 @@ export const layer: Layer.Layer<OfferStore, never, SqlClient.SqlClient> = Layer.
 
     const webhooksWithOffers = Effect.fn("OfferStore.webhooksWithOffers")(function* (
       now: DateTime.Utc,
-      { except, limit }: Parameters<OfferStore["Type"]["webhooksWithOffers"]>[1]
+      { except, limit }: Parameters<OfferStore["Service"]["webhooksWithOffers"]>[1]
     ) {
       const rows = yield* sql<{ readonly webhook_id: WebhookId }>`
         select o.webhook_id from webhook_trigger.offers o

@@ -1,5 +1,5 @@
 /** Runs that are out, from rows. */
-import type { SqlClient, Statement } from "@effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import type { ThreadId } from "../../../domain/Id.ts"
 import { type AgentReport, sessionOf } from "../../../domain/run/AgentReport.ts"
 import type { ThreadTurn } from "../../../domain/run/PromptBody.ts"

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import type { RunId } from "../../../domain/Id.ts"
 import { keptSteps, readStep, type Step, type StepReport, toSteps } from "../../../domain/run/Step.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"

@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import type { Run } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
 import { notify } from "../Changes.ts"

@@ -1,5 +1,5 @@
-import { type SqlClient as Client, SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
+import { type SqlClient as Client, SqlClient, type Statement } from "effect/sql"
 import type { RunId } from "../../../domain/Id.ts"
 import { leaderWait } from "../../../domain/run/Run.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"

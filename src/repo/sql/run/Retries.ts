@@ -1,6 +1,6 @@
 /** Pending retries of failed runs: the methods of `RunStore` that read and cancel them. */
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import type { CancelledBy } from "../../../domain/run/Run.ts"
 import type { QueuedRuns } from "../../run/RunStore.ts"

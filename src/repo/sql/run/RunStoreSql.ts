@@ -1,5 +1,5 @@
-import type { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
+import type { SqlClient } from "effect/sql"
 import { RunStore } from "../../run/RunStore.ts"
 import type { Notifications } from "../database/Notifications.ts"
 import { makeNotifySoon } from "../database/NotifySoon.ts"
@@ -18,7 +18,7 @@ import { makeStep } from "./Step.ts"
  * Every statement locks the rows that it may change in the order of their IDs, so that two of them never wait for each
  * other.
  */
-export const layer: Layer.Layer<RunStore, never, Notifications | SqlClient.SqlClient> = Layer.scoped(
+export const layer: Layer.Layer<RunStore, never, Notifications | SqlClient.SqlClient> = Layer.effect(
   RunStore,
   Effect.gen(function* () {
     const notifySoon = yield* makeNotifySoon

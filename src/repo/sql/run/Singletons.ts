@@ -1,6 +1,6 @@
 /** Runs that are on one at a time, by the webhook's `singleton`. */
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { type CancelEvent, isRetry, type NewRun, type SingletonRuns } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"

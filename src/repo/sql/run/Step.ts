@@ -1,5 +1,5 @@
-import { SqlClient } from "@effect/sql"
 import { DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import type { RunId } from "../../../domain/Id.ts"
 import { endsWork, type Run } from "../../../domain/run/Run.ts"
 import type { TeamName } from "../../../domain/Team.ts"
@@ -18,7 +18,7 @@ import { makeStoreContents } from "./FileStoreSql.ts"
 import { outRunFromRow } from "./OutRuns.ts"
 import { isExclusive } from "./Singletons.ts"
 
-type Ends = Effect.Effect.Success<ReturnType<typeof makeEnds>>
+type Ends = Effect.Success<ReturnType<typeof makeEnds>>
 
 interface Row {
   readonly kind: "answers" | "ended" | "superseded" | "admitted" | "needs leader"

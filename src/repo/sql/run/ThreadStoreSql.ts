@@ -1,5 +1,5 @@
-import { SqlClient, type Statement } from "@effect/sql"
 import { DateTime, Effect, Layer, Option } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { NotFound, RunUnfinished, ThreadEnded } from "../../../domain/Errors.ts"
 import type { RunId, ThreadId } from "../../../domain/Id.ts"
@@ -119,7 +119,7 @@ export const layer: Layer.Layer<ThreadStore, never, SqlClient.SqlClient> = Layer
   })
 )
 
-const cursorAfter = ({ id, last_run_at }: Thread): string => encodeCursor(`${last_run_at.epochMillis} ${id}`)
+const cursorAfter = ({ id, last_run_at }: Thread): string => encodeCursor(`${last_run_at.epochMilliseconds} ${id}`)
 
 const isBefore = (sql: SqlClient.SqlClient, place: string): Statement.Fragment => {
   const [time, id] = place.split(" ")

@@ -1,4 +1,4 @@
-import type { SqlClient, Statement } from "@effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 
 /** The report of a thread's last run, in the order of the lane, which has ended and reported a session. */
 export const lastReport = (sql: SqlClient.SqlClient, thread: "r.thread_id" | "t.id"): Statement.Fragment => sql`(

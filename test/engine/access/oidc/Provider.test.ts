@@ -1,7 +1,7 @@
 /** How providers say who is in which group, and what they say when they do not. */
 import type { ServerResponse } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Logger } from "effect"
+import { Effect, Logger, Result } from "effect"
 import { TeamName } from "../../../../src/domain/Team.ts"
 import type { GroupRole } from "../../../../src/engine/access/oidc/GroupRoles.ts"
 import * as Provider from "../../../../src/engine/access/oidc/Provider.ts"
@@ -47,17 +47,17 @@ const signIn = (
       return true
     }
     const answer = new URLSearchParams({ code: "a-code", state, iss: provider.issuer })
-    const ended = yield* Effect.either(finish(redirectUri, answer, transaction))
+    const ended = yield* Effect.result(finish(redirectUri, answer, transaction))
     provider.intercept = undefined
-    if (Either.isRight(ended)) return { asked, ...ended.right.person }
-    yield* Effect.logWarning(ended.left.detail)
-    return { asked, problem: ended.left.problem }
+    if (Result.isSuccess(ended)) return { asked, ...ended.success.person }
+    yield* Effect.logWarning(ended.failure.detail)
+    return { asked, problem: ended.failure.problem }
   })
 
 const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
   const lines: Array<string> = []
-  const logger = Logger.make((entry) => void lines.push(Logger.logfmtLogger.log(entry)))
-  return Effect.map(Effect.provide(effect, Logger.replace(Logger.defaultLogger, logger)), (found) => ({
+  const logger = Logger.make((entry) => void lines.push(Logger.formatLogFmt.log(entry)))
+  return Effect.map(Effect.provide(effect, Logger.layer([logger])), (found) => ({
     ...found,
     log: lines.join("\n")
   }))
@@ -76,7 +76,7 @@ const broken: Readonly<Record<string, Answer>> = {
 }
 
 describe("a sign-in at a provider", () => {
-  it.scopedLive("uses the ID token alone if it has the groups and UserInfo fails, and logs that", () =>
+  it.live("uses the ID token alone if it has the groups and UserInfo fails, and logs that", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       for (const [what, userInfo] of Object.entries(broken)) {
@@ -89,7 +89,7 @@ describe("a sign-in at a provider", () => {
     })
   )
 
-  it.scopedLive("does not guess the groups: without them in the ID token, a failing UserInfo ends it", () =>
+  it.live("does not guess the groups: without them in the ID token, a failing UserInfo ends it", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       // Nobody becomes one of everybody by that.
@@ -108,7 +108,7 @@ describe("a sign-in at a provider", () => {
     })
   )
 
-  it.scopedLive("finds roles that are members of an object, as ZITADEL's are, in both answers", () =>
+  it.live("finds roles that are members of an object, as ZITADEL's are, in both answers", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const groupsClaim = "urn:zitadel:iam:org:project:roles"
@@ -124,7 +124,7 @@ describe("a sign-in at a provider", () => {
     })
   )
 
-  it.scopedLive("follows a path, as to Keycloak's roles, also of a client with dots in its name", () =>
+  it.live("follows a path, as to Keycloak's roles, also of a client with dots in its name", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const claims = {
@@ -144,7 +144,7 @@ describe("a sign-in at a provider", () => {
     })
   )
 
-  it.scopedLive("with too many groups for the token, as in Entra ID, is refused, and the log says what to do", () =>
+  it.live("with too many groups for the token, as in Entra ID, is refused, and the log says what to do", () =>
     Effect.gen(function* () {
       const provider = yield* startProvider()
       const elsewhere = { src1: { endpoint: "https://graph.windows.net/t/users/u/getMemberObjects" } }

@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Effect, Option, Stream } from "effect"
+import { Effect, Option, Result, Stream } from "effect"
 import type { LeaderKeyRow } from "../../../../src/domain/access/LeaderKey.ts"
 import { NotFound } from "../../../../src/domain/Errors.ts"
 import { makeLeaderKeyId } from "../../../../src/domain/Id.ts"
@@ -92,7 +92,7 @@ export const leaderKeyStore = (test: Test): void => {
       const own: ReadonlyArray<string> = [one.id, two.id]
       const revoked = yield* Stream.fromQueue(changes).pipe(
         Stream.filterMap((change) =>
-          change._tag === "LeaderKeyRevoked" ? Option.some(change.leader_key_id) : Option.none()
+          change._tag === "LeaderKeyRevoked" ? Result.succeed(change.leader_key_id) : Result.failVoid
         ),
         Stream.filter((id) => own.includes(id)),
         Stream.runHead

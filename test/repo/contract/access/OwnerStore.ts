@@ -54,7 +54,7 @@ export const ownerStore = (test: Test): void => {
         expect(yield* repo.ownedRuns([run_id], { teams })).toEqual(new Set())
       }
       expect(yield* repo.isOwned({ run_id }, { teams: [ops, other] })).toBe(true)
-      expect(Option.fromNullable((yield* repo.teamsOf([hook.id])).get(hook.id))).toEqual(Option.some(other))
+      expect(Option.fromNullishOr((yield* repo.teamsOf([hook.id])).get(hook.id))).toEqual(Option.some(other))
     })
   )
 

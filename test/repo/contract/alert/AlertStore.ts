@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { DateTime, Duration, Effect, Either, Stream } from "effect"
+import { DateTime, Duration, Effect, Result, Stream } from "effect"
 import type { AlertRule } from "../../../../src/domain/alert/AlertRule.ts"
 import { Invalid } from "../../../../src/domain/Errors.ts"
 import { type DestinationId, makeAlertRuleId, makeDestinationId, type WebhookId } from "../../../../src/domain/Id.ts"
@@ -283,12 +283,12 @@ export const alertStore = (test: Test): void => {
         const rule = { ...facts, id: yield* makeAlertRuleId, threshold: 7, ...(webhook_id && { webhook_id }) }
         return yield* repo.createRule(rule, undefined, alone)
       })
-      const made = yield* Effect.all([create, create, create].map(Effect.either), { concurrency: "unbounded" })
-      expect(made.map(({ _tag }) => _tag).toSorted()).toEqual(["Left", "Left", "Right"])
+      const made = yield* Effect.all([create, create, create].map(Effect.result), { concurrency: "unbounded" })
+      expect(made.map(({ _tag }) => _tag).toSorted()).toEqual(["Failure", "Failure", "Success"])
       const change = { threshold: 7, updated_at: at(1) }
       expect((yield* Effect.flip(repo.updateRule(facts.id, change, undefined, alone)))._tag).toBe("Invalid")
       // It is not beside itself.
-      const { id } = Either.getOrThrow(made.find(Either.isRight)!)
+      const { id } = Result.getOrThrow(made.find(Result.isSuccess)!)
       expect((yield* repo.updateRule(id, change, undefined, alone)).updated_at).toEqual(at(1))
     })
   )

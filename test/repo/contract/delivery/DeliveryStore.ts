@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { DateTime, Duration, Effect, Either, Stream } from "effect"
+import { DateTime, Duration, Effect, Result, Stream } from "effect"
 import { Invalid, NotFound } from "../../../../src/domain/Errors.ts"
 import { makeDestinationId, makeWebhookId, type RunId } from "../../../../src/domain/Id.ts"
 import { TeamName } from "../../../../src/domain/Team.ts"
@@ -113,7 +113,7 @@ export const deliveryStore = (test: Test): void => {
       yield* endRun(webhook, 200)
       yield* repo.deleteDestination(webhook.id, destination.id)
       expect(yield* deliveriesOf(webhook.id)).toEqual([])
-      expect((yield* Effect.either(repo.destinationRow(webhook.id, destination.id)))._tag).toBe("Left")
+      expect((yield* Effect.result(repo.destinationRow(webhook.id, destination.id)))._tag).toBe("Failure")
     })
   )
 
@@ -153,8 +153,8 @@ export const deliveryStore = (test: Test): void => {
       const refusal = (detail: string) => new Invalid({ faults: [{ pointer: "", detail }] })
       /** Of several at the same time, in order. */
       const answers = <E>(effects: ReadonlyArray<Effect.Effect<object, E, Repo>>) =>
-        Effect.map(Effect.all(effects.map(Effect.either), together), (all) =>
-          all.map((one) => (Either.isRight(one) ? "done" : one.left)).toSorted()
+        Effect.map(Effect.all(effects.map(Effect.result), together), (all) =>
+          all.map((one) => (Result.isSuccess(one) ? "done" : one.failure)).toSorted()
         )
       const [webhook, other] = [yield* createWebhook(), yield* createWebhook()]
       yield* newDestination(other.id)

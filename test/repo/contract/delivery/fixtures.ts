@@ -12,7 +12,7 @@ import { at, endOne, queueRun, success } from "../fixtures.ts"
 export const newDestination = (
   webhook_id: WebhookId | undefined,
   fields: Partial<DestinationRow> = {},
-  options?: Parameters<DestinationStore["Type"]["createDestination"]>[1]
+  options?: Parameters<DestinationStore["Service"]["createDestination"]>[1]
 ) =>
   Effect.gen(function* () {
     const row: DestinationRow = {

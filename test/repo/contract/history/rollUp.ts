@@ -91,7 +91,7 @@ const countsAreThoseOf = Effect.fnUntraced(function* (id: WebhookId) {
   const runs = yield* allRuns(id)
   for (const step of [hourMs, 6 * hourMs, dayMs]) {
     const expected = scanned(runs, step)
-    const counted = [...(yield* repo.statistics(id, DateTime.unsafeMake(midnight), Duration.millis(step)))]
+    const counted = [...(yield* repo.statistics(id, DateTime.makeUnsafe(midnight), Duration.millis(step)))]
     const withoutTimes = ({ median_ms, slowest_ms, ...counts }: RunBucket) => counts
     counted.sort((a, b) => a.bucket - b.bucket)
     expect(counted.map(withoutTimes)).toEqual(expected.map(withoutTimes))
@@ -99,7 +99,7 @@ const countsAreThoseOf = Effect.fnUntraced(function* (id: WebhookId) {
       roundedDown(counted[index]!.median_ms, median_ms)
       roundedDown(counted[index]!.slowest_ms, slowest_ms)
     }
-    const activity = yield* repo.activity(DateTime.unsafeMake(midnight), Duration.millis(step))
+    const activity = yield* repo.activity(DateTime.makeUnsafe(midnight), Duration.millis(step))
     const own = activity.filter(({ webhook_id }) => webhook_id === id).sort((a, b) => a.bucket - b.bucket)
     expect(own.map(({ webhook_id, ...counts }) => counts)).toEqual(expected.map(withoutTimes))
   }
@@ -206,7 +206,7 @@ export const rollUp = (test: Test): void => {
       for (const ms of [0, 1, 2]) yield* endOne((yield* queueAt(deleted, ms)).run_id, success("ok"), ms + 10)
       yield* queueAt(deleted, 3)
       const webhooks = Effect.map(
-        repo.activity(DateTime.unsafeMake(midnight), Duration.days(1)),
+        repo.activity(DateTime.makeUnsafe(midnight), Duration.days(1)),
         (activity) => new Set(activity.map(({ webhook_id }) => webhook_id))
       )
       expect(yield* counted(deleted.id)).toBe(4)
@@ -234,7 +234,7 @@ export const rollUp = (test: Test): void => {
       }
       yield* repo.deleteTeam(chat)
       expect(yield* counted(webhook.id)).toBe(1)
-      expect(yield* repo.activity(DateTime.unsafeMake(midnight), Duration.days(1))).toHaveLength(1)
+      expect(yield* repo.activity(DateTime.makeUnsafe(midnight), Duration.days(1))).toHaveLength(1)
     })
   )
 
@@ -291,7 +291,7 @@ export const rollUp = (test: Test): void => {
       yield* endOne((yield* queueAt(webhook, 0)).run_id, success("ok"), 10)
       const successes = (step: number) =>
         Effect.map(
-          repo.statistics(webhook.id, DateTime.unsafeMake(midnight), Duration.millis(step)),
+          repo.statistics(webhook.id, DateTime.makeUnsafe(midnight), Duration.millis(step)),
           ([bucket]) => bucket?.success
         )
       yield* rollUpAt(7 * dayMs)

@@ -79,10 +79,10 @@ export const teamStore = (test: Test): void => {
         yield* repo.createTeam(name, at(0))
         const message = yield* newMessage({ team: name })
         const [accepted, deleted] = yield* Effect.all(
-          [Effect.either(acceptOne(message)), Effect.either(repo.deleteTeam(name))],
+          [Effect.result(acceptOne(message)), Effect.result(repo.deleteTeam(name))],
           together
         )
-        expect([accepted._tag, deleted._tag].sort()).toEqual(["Left", "Right"])
+        expect([accepted._tag, deleted._tag].sort()).toEqual(["Failure", "Success"])
       }
     })
   )

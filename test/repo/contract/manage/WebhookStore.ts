@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Arbitrary, DateTime, Effect, Either, FastCheck, Option, Schema } from "effect"
+import { Arbitrary, DateTime, Effect, Option, Record, Result, Schema, SchemaAST } from "effect"
 import { EditConflict, NotFound, TeamUnknown } from "../../../../src/domain/Errors.ts"
 import { makeWebhookId, type WebhookId } from "../../../../src/domain/Id.ts"
 import type { TokenHash } from "../../../../src/domain/webhook/Token.ts"
@@ -7,6 +7,7 @@ import { Webhook, WebhookRow } from "../../../../src/domain/webhook/Webhook.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
   at,
+  count,
   createWebhook,
   drain,
   endOne,
@@ -23,14 +24,33 @@ import type { Test } from "../RepoContract.ts"
 
 const fields = Object.keys(WebhookRow.fields).sort()
 
+const required = (field: Schema.Top): Schema.Top =>
+  SchemaAST.isOptional(field.ast) ? Schema.requiredKey(field as Schema.optionalKey<Schema.Top>) : field
+
+/** Random texts are hardly ever networks. */
+const allow_from = Schema.NonEmptyArray(Schema.Literals(["192.0.2.7", "10.0.0.0/8", "2001:db8::/32"]))
+
+/** PostgreSQL's texts have no zeros and no halves of surrogate pairs, and JSON has no negative zero. */
+const isStorable = (value: unknown) =>
+  !/\\u(0000|d[89a-f])/.test(JSON.stringify(value, (_, part) => (Object.is(part, -0) ? "\0" : part)))
+
 /** Webhooks with every field of the schema set; the same ones in every test run. */
-const complete = FastCheck.sample(Arbitrary.make(Schema.required(Schema.typeSchema(WebhookRow))), {
-  seed: 20_260_102,
-  numRuns: 10
-}).map((row, i) => {
-  const values = Object.entries(row).map(([name, value]) => [name, DateTime.isDateTime(value) ? at(i) : value])
-  return Object.fromEntries(values) as WebhookRow
-})
+const complete = Effect.map(
+  Effect.all(
+    Record.map({ ...Record.map(WebhookRow.fields, required), allow_from }, (field, name) =>
+      Arbitrary.sampleEffect(Arbitrary.filter(Arbitrary.schema(field), isStorable), {
+        seed: name,
+        count: 10,
+        maxDiscards: 1_000
+      })
+    )
+  ),
+  (values) =>
+    count(10).map((i) => {
+      const row = Record.map(values, (each) => (DateTime.isDateTime(each[i]) ? at(i) : each[i]))
+      return row as unknown as WebhookRow
+    })
+)
 
 /** As the API shows it. */
 const shown = (row: Partial<WebhookRow>) =>
@@ -42,7 +62,7 @@ export const webhookStore = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       const plain = yield* createWebhook()
-      for (const webhook of complete) {
+      for (const webhook of yield* complete) {
         expect(Object.keys(webhook).sort()).toEqual(fields)
         yield* Effect.ignore(repo.createTeam(webhook.team, at(0)))
         const { id: shares } = yield* createWebhook({ input: webhook.input! })
@@ -95,8 +115,8 @@ export const webhookStore = (test: Test): void => {
       expect((yield* read(a.token_hash)).shared_by).toBe(undefined)
       yield* repo.deleteWebhook(b.id)
       // Both cannot come first.
-      const both = yield* Effect.all([Effect.either(share(a, c.id)), Effect.either(share(c, a.id))], together)
-      expect(both.filter(Either.isRight)).toHaveLength(1)
+      const both = yield* Effect.all([Effect.result(share(a, c.id)), Effect.result(share(c, a.id))], together)
+      expect(both.filter(Result.isSuccess)).toHaveLength(1)
     })
   )
 

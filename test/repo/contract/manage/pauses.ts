@@ -73,7 +73,7 @@ export const pauses = (test: Test): void => {
       const webhook = yield* createWebhook()
       yield* pause(webhook.id, 1, 3)
       const paused = { ...webhook, version: 2 }
-      const kept = { until: DateTime.unsafeMake("2100-01-01T00:00:00Z") }
+      const kept = { until: DateTime.makeUnsafe("2100-01-01T00:00:00Z") }
       const deadline_at = DateTime.add(kept.until, { hours: 1 })
       const ids: Array<RunId> = []
       for (const n of count(3)) {
@@ -88,7 +88,7 @@ export const pauses = (test: Test): void => {
       expect(yield* repo.resumeWebhook(webhook.id, at(20_000))).toBe(true)
       yield* repo.closeWindows(at(20_000))
       const later = DateTime.add(at(20_000), { hours: 1 })
-      expect(yield* repo.expire(DateTime.subtract(later, { millis: 1 }), { stopped: [ops] })).toEqual([])
+      expect(yield* repo.expire(DateTime.subtract(later, { milliseconds: 1 }), { stopped: [ops] })).toEqual([])
       expect(yield* drain()).toEqual(ids)
       expect((yield* repo.run(other.run_id)).collecting_until).toEqual(kept.until)
     })

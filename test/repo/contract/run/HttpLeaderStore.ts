@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Duration, Effect, Option, Stream } from "effect"
+import { Duration, Effect, Option, Result, Stream } from "effect"
 import { v4 } from "uuid"
 import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../../src/domain/Id.ts"
 import type { TeamName } from "../../../../src/domain/Team.ts"
@@ -41,7 +41,7 @@ const newLeader = (of: TeamName = ops) =>
     return { team: of, leader: v4() as LeaderId, key_id: key.id }
   })
 
-type Leader = Effect.Effect.Success<ReturnType<typeof newLeader>>
+type Leader = Effect.Success<ReturnType<typeof newLeader>>
 
 const who = ({ leader, team }: Leader) => ({ leader, team })
 
@@ -376,10 +376,10 @@ export const httpLeaderStore = (test: Test): void => {
       const one = yield* newLeader()
       const changes = yield* subscribe(repo)
       const reported = (tag: "LeaderChanged" | "RunOffered", change: Effect.Effect<unknown, unknown, Repo>) =>
-        Effect.zipRight(
+        Effect.andThen(
           change,
           Stream.fromQueue(changes).pipe(
-            Stream.filterMap((it) => (it._tag === tag ? Option.some(it.team) : Option.none())),
+            Stream.filterMap((it) => (it._tag === tag ? Result.succeed(it.team) : Result.failVoid)),
             Stream.runHead,
             Effect.map((it) => expect(it).toEqual(Option.some(ops)))
           )

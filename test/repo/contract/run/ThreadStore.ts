@@ -30,7 +30,7 @@ const message = (thread_key: string, ms = 0) =>
     return run.run_id
   })
 
-const threadIdOf = (id: Effect.Effect.Success<ReturnType<typeof message>>) =>
+const threadIdOf = (id: Effect.Success<ReturnType<typeof message>>) =>
   Effect.map(
     Effect.flatMap(Repo, (repo) => repo.run(id)),
     ({ thread }) => thread!.id

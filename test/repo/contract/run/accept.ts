@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Duration, Effect, Either } from "effect"
+import { Duration, Effect, Result } from "effect"
 import { NotFound, TooManyQueued } from "../../../../src/domain/Errors.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { type NewRun, WebhookEdited } from "../../../../src/repo/run/RunStore.ts"
@@ -119,7 +119,7 @@ export const accept = (test: Test): void => {
       const runs = yield* Effect.forEach(count(60), (i) => newRun(i % 3 === 0 ? bad : good))
       const answers = yield* acceptAll(runs)
       expect(answers).toEqual(
-        count(60).map((i) => (i % 3 === 0 ? Either.left(new NotFound()) : Either.right(accepted)))
+        count(60).map((i) => (i % 3 === 0 ? Result.fail(new NotFound()) : Result.succeed(accepted)))
       )
       expect((yield* repo.queued(100)).all).toBe(40)
       expect(yield* acceptAll([])).toEqual([])
@@ -150,9 +150,9 @@ export const accept = (test: Test): void => {
     Effect.gen(function* () {
       const webhook = yield* createWebhook()
       const limit = { maxQueued: 5 }
-      const full = Either.left(new TooManyQueued({ of: "server", limit: 5 }))
+      const full = Result.fail(new TooManyQueued({ of: "server", limit: 5 }))
       const answers = yield* acceptAll(yield* Effect.forEach(count(20), () => newRun(webhook)), limit)
-      expect(answers).toEqual(count(20).map((i) => (i < 5 ? Either.right(accepted) : full)))
+      expect(answers).toEqual(count(20).map((i) => (i < 5 ? Result.succeed(accepted) : full)))
       const another = yield* newMessage()
       expect(yield* acceptAll([another], limit)).toEqual([full])
       yield* admitNext()
@@ -171,7 +171,7 @@ export const accept = (test: Test): void => {
       const [first, second, third] = [yield* newRun(webhook), yield* newRun(webhook), yield* newRun(webhook)]
       yield* acceptAll([first], { maxQueued: 1 })
       const answers = yield* acceptAll([second], { maxQueued: 1, countQueued: false })
-      expect(answers.map(Either.getOrThrow)).toEqual([accepted])
+      expect(answers.map(Result.getOrThrow)).toEqual([accepted])
       expect(yield* Effect.flip(acceptOne(third, { maxQueued: 1 }))).toEqual(
         new TooManyQueued({ of: "server", limit: 1 })
       )

@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Duration, Effect, Either } from "effect"
+import { Duration, Effect, Result } from "effect"
 import type { AgentUsage } from "../../../../src/domain/run/AgentReport.ts"
 import type { Outcome } from "../../../../src/domain/run/Run.ts"
 import type { Budget } from "../../../../src/domain/webhook/Budget.ts"
@@ -39,8 +39,8 @@ const withBudget = (budget: Partial<Budget>) =>
 const startAt = (webhook: Target, ms = 0, fields: Partial<NewRun> = {}) =>
   Effect.flatMap(newRun(webhook, { accepted_at: at(ms), ...fields }), (run) =>
     Effect.map(
-      Effect.either(acceptOne(run)),
-      Either.map(() => run.run_id)
+      Effect.result(acceptOne(run)),
+      Result.map(() => run.run_id)
     )
   )
 
@@ -48,7 +48,7 @@ const startAt = (webhook: Target, ms = 0, fields: Partial<NewRun> = {}) =>
 const acceptedOf = (webhook: Target, runs: number, ms = 0) =>
   Effect.map(
     Effect.forEach(count(runs), () => startAt(webhook, ms), together),
-    (answers) => answers.filter(Either.isRight).length
+    (answers) => answers.filter(Result.isSuccess).length
   )
 
 const done = (usage: AgentUsage): Outcome => ({ status: "success", response: "ok", report: { usage } })
@@ -62,7 +62,7 @@ export const budgets = (test: Test): void => {
       const plain = yield* createWebhook()
       const runs = yield* Effect.forEach(count(20), (i) => newRun(i % 2 === 0 ? webhook : plain))
       const answers = yield* acceptAll(runs)
-      expect(answers.map(Either.isRight)).toEqual(count(20).map((i) => i % 2 === 1 || i < 10))
+      expect(answers.map(Result.isSuccess)).toEqual(count(20).map((i) => i % 2 === 1 || i < 10))
       expect(yield* acceptedOf(other, 20)).toBe(5)
       for (const target of [webhook, other]) {
         expect(yield* Effect.flip(acceptOne(yield* newRun(target)))).toMatchObject({
@@ -95,7 +95,7 @@ export const budgets = (test: Test): void => {
     Effect.gen(function* () {
       const webhook = yield* withBudget({ runs: 2 })
       yield* Effect.flip(acceptOne(yield* newRun({ ...webhook, version: 7 })))
-      expect(Either.isLeft((yield* acceptAll([yield* newRun(webhook)], { maxQueued: 0 }))[0]!)).toBe(true)
+      expect(Result.isFailure((yield* acceptAll([yield* newRun(webhook)], { maxQueued: 0 }))[0]!)).toBe(true)
       const { budget: _, ...unlimitedTarget } = webhook
       expect(yield* acceptedOf(unlimitedTarget, 3)).toBe(3)
       for (const _ of count(3)) yield* acceptOne(yield* keyed(webhook, "k"))
@@ -116,7 +116,7 @@ export const budgets = (test: Test): void => {
         const { budget: _, rate: __, ...free } = limited
         const runs = yield* Effect.forEach([free, limited, free, limited, free, limited], (target) => newRun(target))
         const answers = yield* acceptAll(runs)
-        expect(answers.map(Either.isRight)).toEqual([true, true, true, true, true, false])
+        expect(answers.map(Result.isSuccess)).toEqual([true, true, true, true, true, false])
         expect((yield* repo.dayUse(limited.id, at(0))).runs).toBe(2)
       }
     })
@@ -141,7 +141,7 @@ export const budgets = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* withBudget({ cost_usd: 1 })
       const end = Effect.fnUntraced(function* (outcome: Outcome, ms = 1) {
-        const id = Either.getOrThrow(yield* startAt(webhook, ms))
+        const id = Result.getOrThrow(yield* startAt(webhook, ms))
         yield* admitOne(id)
         yield* endOne(id, outcome, ms)
         return id
@@ -169,7 +169,7 @@ export const budgets = (test: Test): void => {
     Effect.gen(function* () {
       const webhook = yield* withBudget({ cost_usd: 1, unknown_cost_usd: 0.25 })
       const runs = yield* Effect.forEach(count(10), () => startAt(webhook))
-      const ids = runs.flatMap((answer) => (Either.isRight(answer) ? [answer.right] : []))
+      const ids = runs.flatMap((answer) => (Result.isSuccess(answer) ? [answer.success] : []))
       expect(ids).toHaveLength(4)
       yield* admitOne(ids[0]!)
       yield* endOne(ids[0]!, done({ cost_usd: 0.01 }), 2)
@@ -183,7 +183,7 @@ export const budgets = (test: Test): void => {
     "sends a run with the budget of cost of its webhook, except a replay by a person",
     Effect.gen(function* () {
       const webhook = yield* withBudget({ cost_usd: 0.5 })
-      const first = Either.getOrThrow(yield* startAt(webhook))
+      const first = Result.getOrThrow(yield* startAt(webhook))
       yield* startAt(webhook, 0, { replay_of: first })
       const [run] = (yield* step({ teams: [webhook.team] })).admitted
       expect(run).toMatchObject({ accepted_at: at(0), webhook: { id: webhook.id, max_cost_per_day: 0.5 } })

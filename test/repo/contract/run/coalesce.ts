@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { DateTime, Effect, Either } from "effect"
+import { DateTime, Effect, Result } from "effect"
 import { IdempotencyKeyReused } from "../../../../src/domain/Errors.ts"
 import { runIdAt } from "../../../../src/domain/Id.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
@@ -69,7 +69,7 @@ export const coalesce = (test: Test): void => {
         yield* trigger(webhook, "b", "b"),
         yield* trigger(webhook, "a", "last")
       ]
-      expect(yield* acceptAll(group)).toEqual([coalesced, { _tag: "Accepted" }, coalesced].map(Either.right))
+      expect(yield* acceptAll(group)).toEqual([coalesced, { _tag: "Accepted" }, coalesced].map(Result.succeed))
       const longer = { key: "a", until: at(60_000) }
       expect(yield* acceptOne(yield* trigger(other, "a", "other's", { coalesce: longer }))).toMatchObject({
         _tag: "Accepted"
@@ -109,9 +109,9 @@ export const coalesce = (test: Test): void => {
       const answers = (yield* Effect.forEach(groups, (group) => acceptAll(group), {
         concurrency: "unbounded"
       })).flat()
-      const accepted = all.filter((_, n) => Either.getOrThrow(answers[n]!)._tag === "Accepted")
+      const accepted = all.filter((_, n) => Result.getOrThrow(answers[n]!)._tag === "Accepted")
       expect(accepted).toHaveLength(1)
-      const ids = answers.map(Either.getOrThrow).flatMap((answer) => (answer._tag === "Coalesced" ? answer.run_id : []))
+      const ids = answers.map(Result.getOrThrow).flatMap((answer) => (answer._tag === "Coalesced" ? answer.run_id : []))
       expect(ids).toEqual(Array(59).fill(accepted[0]!.run_id))
       yield* repo.closeWindows(until)
       expect(yield* lane).toHaveLength(1)
@@ -157,7 +157,7 @@ export const coalesce = (test: Test): void => {
       const thrice = (key: string, text: string) =>
         Effect.forEach(count(3), () => trigger(webhook, "a", text, idempotency(key)))
       const opening = yield* thrice("one", "1")
-      const [first, ...repeats] = (yield* acceptAll(opening)).map(Either.getOrThrow)
+      const [first, ...repeats] = (yield* acceptAll(opening)).map(Result.getOrThrow)
       expect(first).toMatchObject({ _tag: "Accepted" })
       const { run_id } = opening[0]!
       expect(repeats).toMatchObject(count(2).map(() => ({ _tag: "Repeated", run: { run_id } })))
@@ -165,8 +165,8 @@ export const coalesce = (test: Test): void => {
       const [reused] = yield* thrice("two", "other")
       const hash = { idempotency: { ...reused!.idempotency!, request_hash: new Uint8Array([2]) } }
       const answers = yield* acceptAll([...joining, { ...reused!, ...hash }])
-      const coalesced = [false, true, true].map((repeated) => Either.right({ _tag: "Coalesced", run_id, repeated }))
-      expect(answers).toEqual([...coalesced, Either.left(new IdempotencyKeyReused())])
+      const coalesced = [false, true, true].map((repeated) => Result.succeed({ _tag: "Coalesced", run_id, repeated }))
+      expect(answers).toEqual([...coalesced, Result.fail(new IdempotencyKeyReused())])
       expect(yield* repo.run(run_id)).toMatchObject({ conversation: { prompt: "2" } })
     })
   )
@@ -184,7 +184,7 @@ export const coalesce = (test: Test): void => {
       const coalesced = { _tag: "Coalesced", run_id: first.run_id, repeated: true }
       expect(yield* acceptOne(yield* plain(1))).toEqual(coalesced)
       const [answer, other] = yield* acceptAll([yield* plain(1), yield* plain(2)], { maxQueued: 0 })
-      expect([answer, other]).toEqual([Either.right(coalesced), Either.left(new IdempotencyKeyReused())])
+      expect([answer, other]).toEqual([Result.succeed(coalesced), Result.fail(new IdempotencyKeyReused())])
       expect(yield* lane).toEqual(["2"])
     })
   )
@@ -381,10 +381,8 @@ export const coalesce = (test: Test): void => {
         Effect.forEach(runs, (run) => Effect.as(repo.placeCombined(run), run))
       )
       // Fewer than the attempts of an acceptance, of which each may find another window.
-      const closing = Effect.zipRight(repo.closeWindows(until), place)
-      const together = runs.map((run, n) =>
-        Effect.zipRight(acceptOne(run), n % 14 === 0 ? closing : Effect.succeed([]))
-      )
+      const closing = Effect.andThen(repo.closeWindows(until), place)
+      const together = runs.map((run, n) => Effect.andThen(acceptOne(run), n % 14 === 0 ? closing : Effect.succeed([])))
       const placed = (yield* Effect.all(together, { concurrency: "unbounded" })).flat()
       yield* repo.closeWindows(until)
       const last = yield* place

@@ -76,14 +76,14 @@ export const runFiles = (test: Test): void => {
     "files: contents are removed once neither a run nor its replays have them",
     Effect.gen(function* () {
       const repo = yield* Repo
-      const later = DateTime.unsafeMake(Date.now() + 3_600_000)
+      const later = DateTime.makeUnsafe(Date.now() + 3_600_000)
       // Those of other tests.
       yield* Effect.repeat(repo.removeContents(later), { while: (removed) => removed > 0 })
       const [one, other] = [yield* createWebhook({ max_queued: 1 }), yield* createWebhook()]
       const run_id = yield* queueRun(one, { files })
       const replay = yield* queueRun(other, { replay_of: run_id, files: [stored] })
       expect((yield* Effect.flip(acceptOne(yield* newRun(one, { files }))))._tag).toBe("TooManyQueued")
-      expect(yield* repo.removeContents(DateTime.unsafeMake(0))).toBe(0)
+      expect(yield* repo.removeContents(DateTime.makeUnsafe(0))).toBe(0)
       // Those of the refused run.
       expect(yield* repo.removeContents(later)).toBe(1)
       yield* repo.deleteWebhook(one.id)

@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import { IdempotencyKeyReused, NotFound, TooManyQueued } from "../../../../src/domain/Errors.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
@@ -32,9 +32,7 @@ export const idempotency = (test: Test): void => {
     Effect.gen(function* () {
       const webhook = yield* createWebhook()
       const newRuns = (key: string) => Effect.forEach(count(100), () => keyed(webhook, key))
-      const grouped = yield* Effect.flatten(
-        Effect.map(acceptAll(yield* newRuns("one call")), (answers) => Effect.all(answers))
-      )
+      const grouped = (yield* acceptAll(yield* newRuns("one call"))).map(Result.getOrThrow)
       const single = yield* Effect.forEach(yield* newRuns("many calls"), (run) => acceptOne(run), together)
       const lane = yield* drain()
       expect(lane).toHaveLength(2)
@@ -72,7 +70,7 @@ export const idempotency = (test: Test): void => {
       expect(yield* Effect.flip(acceptOne(yield* keyed(webhook, "k", 2)))).toEqual(new IdempotencyKeyReused())
       const runs = yield* Effect.forEach(count(20), (i) => keyed(webhook, "together", i % 2))
       const answers = yield* acceptAll(runs)
-      expect(answers.map(Either.isRight)).toEqual(count(20).map((i) => i % 2 === 0))
+      expect(answers.map(Result.isSuccess)).toEqual(count(20).map((i) => i % 2 === 0))
     })
   )
 
@@ -91,7 +89,7 @@ export const idempotency = (test: Test): void => {
           accepted_at: at(ms)
         })
       const answers = yield* acceptAll(yield* Effect.forEach(count(5), () => late(1_000)))
-      expect(answers.map((answer) => Either.getOrThrow(answer)._tag)).toEqual([
+      expect(answers.map((answer) => Result.getOrThrow(answer)._tag)).toEqual([
         "Accepted",
         ...count(4).map(() => "Repeated")
       ])
@@ -137,7 +135,7 @@ export const idempotency = (test: Test): void => {
         yield* keyed(webhook, "k"),
         yield* newMessage({ team: other, ...withKey("k") })
       ])
-      const tags = answers.map((answer) => Either.getOrThrow(answer)._tag)
+      const tags = answers.map((answer) => Result.getOrThrow(answer)._tag)
       expect(tags).toEqual(["Accepted", ...count(29).map(() => "Repeated"), "Accepted", "Accepted"])
       const { run_id: first } = (yield* repo.out).find(({ team }) => team === ops)!
       const again = yield* Effect.forEach(yield* messages, (run) => acceptOne(run, { maxQueued: 1 }), together)

@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Clock, Effect, Either } from "effect"
+import { Clock, Effect, Result } from "effect"
 import { RateLimited, TooManyQueued } from "../../../../src/domain/Errors.ts"
 import type { WebhookId } from "../../../../src/domain/Id.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
@@ -26,8 +26,8 @@ const newRuns = (webhook: Target, runs: number) => Effect.forEach(count(runs), (
 const keyed = (webhook: Target, key: string) =>
   newRun(webhook, { idempotency: { key, request_hash: new Uint8Array(32), expires_at: at(1_000) } })
 
-const isAccepted = (answer: Either.Either<unknown, unknown>): boolean => Either.isRight(answer)
-const accepts = (run: NewRun) => Effect.map(Effect.either(acceptOne(run)), isAccepted)
+const isAccepted = (answer: Result.Result<unknown, unknown>): boolean => Result.isSuccess(answer)
+const accepts = (run: NewRun) => Effect.map(Effect.result(acceptOne(run)), isAccepted)
 
 /** How many runs a webhook accepts of this many at once, in separate calls. */
 const takenOf = Effect.fnUntraced(function* (webhook: Target, runs: number) {
@@ -48,14 +48,14 @@ export const limits = (test: Test): void => {
       const repo = yield* Repo
       const small = yield* createWebhook({ max_queued: 3 })
       const other = yield* createWebhook()
-      const full = Either.left(new TooManyQueued({ of: "webhook", limit: 3 }))
+      const full = Result.fail(new TooManyQueued({ of: "webhook", limit: 3 }))
       const runs = yield* Effect.forEach(count(20), (i) => newRun(i % 2 === 0 ? small : other))
       const answers = yield* acceptAll(runs)
       expect(answers.map(isAccepted)).toEqual(count(20).map((i) => i % 2 === 1 || i < 6))
       expect(answers[6]).toEqual(full)
       expect(yield* acceptAll([yield* newRun(small), yield* newRun(other)])).toMatchObject([
         full,
-        { right: { _tag: "Accepted" } }
+        { success: { _tag: "Accepted" } }
       ])
       const waits = yield* repo.queued(100, [small.id, other.id])
       expect(waits).toEqual({
@@ -69,8 +69,8 @@ export const limits = (test: Test): void => {
       yield* admitOne(runs[0]!.run_id)
       yield* endOne(runs[2]!.run_id, timeout, 9)
       expect(yield* acceptAll(yield* newRuns(small, 3))).toMatchObject([
-        { right: { _tag: "Accepted" } },
-        { right: { _tag: "Accepted" } },
+        { success: { _tag: "Accepted" } },
+        { success: { _tag: "Accepted" } },
         full
       ])
     })
@@ -110,7 +110,7 @@ export const limits = (test: Test): void => {
       const runs = [...(yield* newRuns(small, 10)), ...(yield* newRuns(other, 5)), yield* newMessage()]
       const answers = yield* acceptAll(runs, { maxQueued: 4 })
       expect(answers.map(isAccepted)).toEqual(runs.map((_, i) => i === 0 || (i >= 10 && i < 13)))
-      expect(answers.at(-1)).toEqual(Either.left(new TooManyQueued({ of: "server", limit: 4 })))
+      expect(answers.at(-1)).toEqual(Result.fail(new TooManyQueued({ of: "server", limit: 4 })))
     })
   )
 

@@ -77,7 +77,7 @@ export const pause = (test: Test): void => {
       const webhook = yield* createWebhook()
       for (const round of count(15)) {
         const run = yield* newRun(webhook)
-        const pausing = Effect.zipRight(repo.pauseTeam(ops, at(round)), outIds)
+        const pausing = Effect.andThen(repo.pauseTeam(ops, at(round)), outIds)
         const [before] = yield* Effect.all([pausing, step({ accepts: [run] }), admitNext()], together)
         expect(yield* outIds).toEqual(before)
         yield* repo.resumeTeam(ops, at(round))

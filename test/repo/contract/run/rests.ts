@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { DateTime, Effect, Stream } from "effect"
+import { DateTime, Duration, Effect, Stream } from "effect"
 import { v4 } from "uuid"
 import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../../src/domain/Id.ts"
 import { type Change, subscribe } from "../../../../src/repo/ChangeFeed.ts"
@@ -40,7 +40,7 @@ const restOf = (run_id: RunId, ms: number, more: Partial<LimitedRun> = {}) =>
 /** Until when the team rests, in milliseconds from the epoch of the tests. */
 const restsUntil = Effect.map(
   Effect.flatMap(Repo, (repo) => repo.team(ops)),
-  ({ resting_until }) => resting_until && DateTime.distance(at(0), resting_until)
+  ({ resting_until }) => resting_until && Duration.toMillis(DateTime.distance(at(0), resting_until))
 )
 
 const wake = (ms: number) => Effect.flatMap(Repo, (repo) => repo.wakeTeams(at(ms)))

@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import type { RunId } from "../../../../src/domain/Id.ts"
 import { noLeaderInTime } from "../../../../src/domain/run/Run.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
@@ -33,7 +33,7 @@ const nextAttempt = (webhook: Target, replay_of: RunId) => newRun(webhook, { ...
 const due = (ms: number, options: object = {}) =>
   Effect.flatMap(Repo, (repo) => repo.retriesDue(at(ms), { limit: 9, except: [], ...options }))
 
-const refused = (run: Effect.Effect.Success<ReturnType<typeof nextAttempt>>) =>
+const refused = (run: Effect.Success<ReturnType<typeof nextAttempt>>) =>
   Effect.map(Effect.flip(acceptOne(run)), ({ _tag }) => _tag)
 
 export const retries = (test: Test): void => {
@@ -93,7 +93,7 @@ export const retries = (test: Test): void => {
       const second = yield* nextAttempt(webhook, failed)
       const plain = yield* newRun(webhook)
       const answers = yield* acceptAll([plain, second], { maxQueued: 9 })
-      expect(answers.map(Either.isRight)).toEqual([true, true])
+      expect(answers.map(Result.isSuccess)).toEqual([true, true])
       const { retried_by, retry_at, status } = yield* repo.run(failed)
       expect({ retried_by, retry_at, status }).toEqual({
         retried_by: second.run_id,
@@ -116,15 +116,17 @@ export const retries = (test: Test): void => {
       const repo = yield* Repo
       const webhook = yield* createWebhook()
       const failed = yield* failedRun(webhook)
-      expect(Either.isLeft((yield* acceptAll([yield* nextAttempt(webhook, failed)], { maxQueued: 0 }))[0]!)).toBe(true)
+      expect(Result.isFailure((yield* acceptAll([yield* nextAttempt(webhook, failed)], { maxQueued: 0 }))[0]!)).toBe(
+        true
+      )
       expect(yield* due(60_000)).toEqual([failed])
       const answers = yield* Effect.forEach(
         count(4),
         () =>
-          Effect.flatMap(nextAttempt(webhook, failed), (run) => Effect.either(Effect.as(acceptOne(run), run.run_id))),
+          Effect.flatMap(nextAttempt(webhook, failed), (run) => Effect.result(Effect.as(acceptOne(run), run.run_id))),
         together
       )
-      const accepted = answers.flatMap((answer) => (Either.isRight(answer) ? [answer.right] : []))
+      const accepted = answers.flatMap((answer) => (Result.isSuccess(answer) ? [answer.success] : []))
       expect(accepted).toEqual([(yield* repo.run(failed)).retried_by])
     })
   )

@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Effect, Either } from "effect"
+import { Effect, Result } from "effect"
 import type { RunId } from "../../../../src/domain/Id.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { type NewRun, Skipped } from "../../../../src/repo/run/RunStore.ts"
@@ -109,7 +109,7 @@ export const singletons = (test: Test): void => {
 
       const newer = yield* keyed(webhook, "supersede")
       const { accepted, superseded } = yield* step({ accepts: [newer] }, noSlot, 5_000)
-      expect(accepted).toEqual([Either.right({ _tag: "Accepted" })])
+      expect(accepted).toEqual([Result.succeed({ _tag: "Accepted" })])
       const gone = [running, failed, queued.run_id, collecting.run_id]
       expect(superseded.map(({ run_id }) => run_id).sort()).toEqual(gone.sort())
       expect(yield* shown(running)).toEqual(supersededBy(newer.run_id))
@@ -268,7 +268,7 @@ export const singletons = (test: Test): void => {
         // A retry is of an older request, wherever it stands.
         accepts: [first, other, second, last, retry]
       })
-      expect(result.accepted.every(Either.isRight)).toBe(true)
+      expect(result.accepted.every(Result.isSuccess)).toBe(true)
       expect(result.ended.map(({ recorded }) => recorded)).toEqual([true])
       for (const { run_id } of [first, second, retry]) expect(yield* shown(run_id)).toEqual(supersededBy(last.run_id))
       expect(result.admitted.map(({ run_id }) => run_id)).toEqual([other.run_id])
@@ -309,7 +309,7 @@ export const singletons = (test: Test): void => {
       // One that waits for its approval takes the place of none yet.
       expect(yield* Effect.flip(acceptOne(yield* asked(webhook)))).toMatchObject(full)
       const [other, newer] = [yield* keyed(webhook, "supersede", {}, "b"), yield* keyed(webhook, "supersede")]
-      expect(yield* acceptAll([other, newer])).toMatchObject([{ left: full }, Either.right({ _tag: "Accepted" })])
+      expect(yield* acceptAll([other, newer])).toMatchObject([{ failure: full }, Result.succeed({ _tag: "Accepted" })])
       expect(yield* shown(first.run_id)).toEqual(supersededBy(newer.run_id))
       const last = yield* keyed({ ...webhook, max_queued: 9 }, "supersede")
       yield* acceptOne(last, { maxQueued: 1 })
@@ -348,8 +348,8 @@ export const singletons = (test: Test): void => {
         keyed(webhook, "skip")
       ])
       const [first, , other] = group
-      const skipped = Either.left(skippedFor(first.run_id))
-      const accepted = Either.right({ _tag: "Accepted" })
+      const skipped = Result.fail(skippedFor(first.run_id))
+      const accepted = Result.succeed({ _tag: "Accepted" })
       expect(yield* acceptAll(group)).toEqual([accepted, skipped, accepted, skipped])
       expect(yield* drain()).toEqual([first.run_id, other.run_id])
       const failed = yield* failedRun(webhook, "skip")

@@ -1,7 +1,7 @@
 /** Audit events of several servers, whose transactions are open at the same time. */
-import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import type { AuditDraft, AuditEvent } from "../../../../src/domain/access/AuditEvent.ts"
 import { auditEventIdAt } from "../../../../src/domain/Id.ts"
 import { TeamName } from "../../../../src/domain/Team.ts"
@@ -25,7 +25,7 @@ const mayIdle = (sql: SqlClient.SqlClient) => sql`set local idle_in_transaction_
 const outside = <A, E>(effect: Effect.Effect<A, E>) => Effect.promise(() => Effect.runPromise(effect))
 
 describe("audited changes", () => {
-  it.scopedLive("commit while another one is open, whose earlier event is found after its commit", () =>
+  it.live("commit while another one is open, whose earlier event is found after its commit", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const process = yield* Layer.build(layerOf(url))
@@ -37,7 +37,7 @@ describe("audited changes", () => {
         yield* create(slow, "early", 1)
         // Whatever waits for the commit is done now, so that its locks are held.
         yield* sql`set constraints all immediate`
-        return yield* outside(Effect.zipRight(create(other, "late", 2), listed(other)))
+        return yield* outside(Effect.andThen(create(other, "late", 2), listed(other)))
       })
       expect(yield* sql.withTransaction(changes)).toEqual(["late"])
       expect(yield* listed(other)).toEqual(["late", "early"])
@@ -47,7 +47,7 @@ describe("audited changes", () => {
 })
 
 describe("the log of audit events", () => {
-  it.scopedLive("gets an event once, from one of several servers, and one that is committed late, too", () =>
+  it.live("gets an event once, from one of several servers, and one that is committed late, too", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repos = yield* Effect.forEach(count(3), () => replicaOf(url), together)

@@ -1,7 +1,7 @@
 /** The tables that the migrations create, and what happens when a database is brought from one version to the next. */
-import { SqlClient } from "@effect/sql"
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { allStatuses, finalStatuses } from "../../../../src/domain/run/RunStatus.ts"
 import { WebhookRow } from "../../../../src/domain/webhook/Webhook.ts"
 import { migrate, migrateWith, migrations } from "../../../../src/repo/sql/database/Migrations.ts"
@@ -13,7 +13,7 @@ import { freshDatabase } from "../../../support/fresh.ts"
 const databases = {
   PGlite: Layer.orDie(PgliteClient.layer()),
   PostgreSQL: Layer.orDie(
-    Layer.unwrapScoped(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url) })))
+    Layer.unwrap(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url) })))
   )
 }
 

@@ -16,7 +16,7 @@ const repoIn = (folder: string) => RepoSql.layer.pipe(Layer.provide(PgliteClient
 
 // Creating a database takes PGlite seconds of computing, many on a busy machine.
 describe("PgliteClient", () => {
-  it.scopedLive("keeps its rows from one start to the next", () =>
+  it.live("keeps its rows from one start to the next", () =>
     Effect.gen(function* () {
       const folder = join(yield* temporaryFolder, "new", "data")
       const id = yield* Effect.flatMap(createWebhook(), (webhook) => queueRun(webhook)).pipe(
@@ -27,7 +27,7 @@ describe("PgliteClient", () => {
     })
   )
 
-  it.scopedLive("makes anew what a process that was killed left half made", () =>
+  it.live("makes anew what a process that was killed left half made", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       mkdirSync(join(folder, "database"))
@@ -41,7 +41,7 @@ describe("PgliteClient", () => {
     })
   )
 
-  it.scopedLive("keeps what was accepted before its process was killed, and the folder is free again", () =>
+  it.live("keeps what was accepted before its process was killed, and the folder is free again", () =>
     Effect.gen(function* () {
       const folder = join(yield* temporaryFolder, "data")
       const child = spawn("node_modules/.bin/vite-node", ["test/repo/sql/database/acceptForever.ts", folder], {
@@ -69,7 +69,7 @@ describe("PgliteClient", () => {
 })
 
 describe("the data folder", () => {
-  it.scopedLive("is held by one at a time", () =>
+  it.live("is held by one at a time", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* Effect.scoped(
@@ -84,7 +84,7 @@ describe("the data folder", () => {
     })
   )
 
-  it.scopedLive("is free when the process that held it was killed, although nobody has waited for that one", () =>
+  it.live("is free when the process that held it was killed, although nobody has waited for that one", () =>
     Effect.gen(function* () {
       const folder = join(yield* temporaryFolder, "data")
       const server = ["node_modules/.bin/vite-node", "test/repo/sql/database/acceptForever.ts", folder]
@@ -107,7 +107,7 @@ describe("the data folder", () => {
     })
   )
 
-  it.scopedLive("is taken over from a dead process by exactly one of many", () =>
+  it.live("is taken over from a dead process by exactly one of many", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       mkdirSync(folder, { recursive: true })

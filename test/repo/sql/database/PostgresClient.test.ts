@@ -1,6 +1,7 @@
-import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Scope, TestClock } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Latch, Layer, Logger, Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { Unavailable } from "../../../../src/domain/Errors.ts"
 import { channel, Notifications } from "../../../../src/repo/sql/database/Notifications.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
@@ -13,7 +14,7 @@ import { layerOf, replicaOf } from "../Replica.ts"
 const password = "s3cr3t-of-the-database"
 
 describe("PostgresClient", () => {
-  it.scopedLive("compiles no statement of ours, also where it is told to", () =>
+  it.live("compiles no statement of ours, also where it is told to", () =>
     Effect.gen(function* () {
       const url = new URL(yield* freshDatabase)
       url.searchParams.set("options", "-c jit=on -c jit_above_cost=0")
@@ -24,7 +25,7 @@ describe("PostgresClient", () => {
     })
   )
 
-  it.scopedLive("ends at once the statements that wait for a connection when it ends", () =>
+  it.live("ends at once the statements that wait for a connection when it ends", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const url = yield* freshDatabase
@@ -32,17 +33,17 @@ describe("PostgresClient", () => {
       const sql = Context.get(context, SqlClient.SqlClient)
       const ends: Array<string> = []
       const start = (name: string, statement: Effect.Effect<unknown, unknown>) =>
-        Effect.fork(
+        Effect.forkChild(
           Effect.ensuring(
             Effect.exit(statement),
             Effect.sync(() => ends.push(name))
           )
         )
       // All connections but the one for steps, until they are cut. They begin to sleep only then: a statement has five seconds.
-      const isEnding = yield* Effect.makeLatch()
+      const isEnding = yield* Latch.make()
       const sleep = sql`set local idle_in_transaction_session_timeout = 0`.pipe(
-        Effect.zipRight(isEnding.await),
-        Effect.zipRight(sql`select pg_sleep(60)`),
+        Effect.andThen(isEnding.await),
+        Effect.andThen(sql`select pg_sleep(60)`),
         sql.withTransaction
       )
       const busy = yield* Effect.replicateEffect(start("busy", sleep), 4)
@@ -53,14 +54,14 @@ describe("PostgresClient", () => {
       )
       const waiting = yield* start("waiting", sql`select 1`)
       yield* isEnding.open
-      yield* Effect.yieldNow()
+      yield* Effect.yieldNow
       yield* Scope.close(scope, Exit.void)
       yield* Fiber.joinAll([...busy, waiting])
       expect(ends[0]).toBe("waiting")
     })
   )
 
-  it.scopedLive("works through PgBouncer in session mode, with its time limits", () =>
+  it.live("works through PgBouncer in session mode, with its time limits", () =>
     Effect.gen(function* () {
       const context = yield* Layer.build(layerOf(yield* pgBouncer(yield* freshDatabase)))
       const sql = Context.get(context, SqlClient.SqlClient)
@@ -75,13 +76,13 @@ describe("PostgresClient", () => {
         { idle_in_transaction_session_timeout: "5s" }
       ])
       const heard = yield* Deferred.make<string>()
-      yield* Context.get(context, Notifications).listen((payload) => Deferred.unsafeDone(heard, Exit.succeed(payload)))
+      yield* Context.get(context, Notifications).listen((payload) => Deferred.doneUnsafe(heard, Exit.succeed(payload)))
       const notify = sql`select pg_notify(${channel}, 'hello')`
       yield* Effect.raceFirst(Deferred.await(heard), Effect.forever(Effect.delay(notify, "100 millis")))
     })
   )
 
-  it.scopedLive("names the parameter of the URL that PgBouncer refuses", () =>
+  it.live("names the parameter of the URL that PgBouncer refuses", () =>
     Effect.gen(function* () {
       const url = new URL(yield* pgBouncer(yield* freshDatabase))
       url.searchParams.set("options", "-c jit=on")
@@ -91,18 +92,13 @@ describe("PostgresClient", () => {
     })
   )
 
-  it.scoped("says after half a minute why it cannot start", () =>
+  it.effect("says after half a minute why it cannot start", () =>
     Effect.gen(function* () {
       const port = yield* Effect.promise(() => freePort())
       const warned = yield* Deferred.make<void>()
       const started = yield* Effect.flip(replicaOf(`postgres://postgres@127.0.0.1:${port}/postgres`)).pipe(
-        Effect.provide(
-          Logger.replace(
-            Logger.defaultLogger,
-            Logger.make(() => Deferred.unsafeDone(warned, Exit.void))
-          )
-        ),
-        Effect.fork
+        Effect.provide(Logger.layer([Logger.make(() => Deferred.doneUnsafe(warned, Exit.void))])),
+        Effect.forkChild
       )
       yield* Deferred.await(warned)
       yield* TestClock.adjust("30 seconds")
@@ -111,19 +107,14 @@ describe("PostgresClient", () => {
     })
   )
 
-  it.scopedLive("names a database at the start that can never be reached, without its password", () =>
+  it.live("names a database at the start that can never be reached, without its password", () =>
     Effect.gen(function* () {
       const url = new URL(yield* freshDatabase)
       url.password = password
       url.pathname = "/nowhere"
       const lines: Array<string> = []
       const error = yield* Effect.flip(replicaOf(url.href)).pipe(
-        Effect.provide(
-          Logger.replace(
-            Logger.defaultLogger,
-            Logger.make((line) => lines.push(Logger.logfmtLogger.log(line)))
-          )
-        )
+        Effect.provide(Logger.layer([Logger.make((line) => lines.push(Logger.formatLogFmt.log(line)))]))
       )
       expect(error).toBeInstanceOf(Unavailable)
       expect(error.detail).toContain("nowhere")

@@ -1,7 +1,7 @@
 /** A reachable database that refuses writes. */
-import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { Unavailable } from "../../../../src/domain/Errors.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import * as PgliteClient from "../../../../src/repo/sql/database/PgliteClient.ts"
@@ -12,7 +12,7 @@ import { repeatUntil } from "../../../support/Until.ts"
 import { acceptOne, count, createWebhook, newRun } from "../../contract/fixtures.ts"
 
 const clients: Readonly<Record<string, Layer.Layer<SqlClient.SqlClient | RepoSql.Notifications, unknown>>> = {
-  PostgreSQL: Layer.unwrapScoped(
+  PostgreSQL: Layer.unwrap(
     Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections: 3 }))
   ),
   PGlite: PgliteClient.layer()
@@ -20,15 +20,14 @@ const clients: Readonly<Record<string, Layer.Layer<SqlClient.SqlClient | RepoSql
 
 /** The lines about writes, with their levels: a busy machine may have others, for instance about notifications. */
 const logged = (lines: Array<string>) =>
-  Logger.replace(
-    Logger.defaultLogger,
+  Logger.layer([
     Logger.make(({ logLevel, message }) => {
-      if (String(message).includes("writes")) lines.push(`${logLevel.label} ${message}`)
+      if (String(message).includes("writes")) lines.push(`${logLevel.toUpperCase()} ${message}`)
     })
-  )
+  ])
 
 describe.each(Object.entries(clients))("%s without room on its disk", (_, client) => {
-  it.scopedLive("is one line in the log, with the cause, and one when it has room again", () => {
+  it.live("is one line in the log, with the cause, and one when it has room again", () => {
     const lines: Array<string> = []
     return Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

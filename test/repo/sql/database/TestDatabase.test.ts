@@ -1,7 +1,10 @@
 /** The databases that tests share, one after the other. */
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer, TestClock } from "effect"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { Repo } from "../../../../src/repo/Repo.ts"
+import * as PgliteClient from "../../../../src/repo/sql/database/PgliteClient.ts"
 import { advance, layerRepo } from "../../../../src/testing.ts"
 import { at, createWebhook, queueRun } from "../../contract/fixtures.ts"
 
@@ -29,7 +32,7 @@ it.effect("have no rows of earlier tests, and still those that every database ha
   })
 )
 
-it.scoped("are two when two are needed at once", () =>
+it.effect("are two when two are needed at once", () =>
   Effect.gen(function* () {
     const one = yield* Layer.build(layerRepo)
     const other = yield* Layer.build(Layer.fresh(layerRepo))
@@ -42,10 +45,10 @@ it.scoped("are two when two are needed at once", () =>
 it.effect("follow the test's clock", () =>
   Effect.gen(function* () {
     const repo = yield* Repo
-    yield* TestClock.setTime(at(0).epochMillis)
-    expect(yield* repo.databaseTime).toBe(at(0).epochMillis)
+    yield* TestClock.setTime(at(0).epochMilliseconds)
+    expect(yield* repo.databaseTime).toBe(at(0).epochMilliseconds)
     yield* advance("3 seconds")
-    expect(yield* repo.databaseTime).toBe(at(3_000).epochMillis)
+    expect(yield* repo.databaseTime).toBe(at(3_000).epochMilliseconds)
   }).pipe(Effect.provide(layerRepo))
 )
 
@@ -54,4 +57,12 @@ it.live("follow the system's clock without a test's", () =>
     const { databaseTime } = yield* Repo
     expect(Math.abs((yield* databaseTime) - Date.now())).toBeLessThan(60_000)
   }).pipe(Effect.provide(layerRepo))
+)
+
+it.effect("keep their only session, however long there is no statement", () =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* TestClock.adjust("5 minutes")
+    expect(yield* sql`select 1 as one`).toEqual([{ one: 1 }])
+  }).pipe(Effect.provide(PgliteClient.layer()))
 )

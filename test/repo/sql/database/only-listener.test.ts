@@ -1,9 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
-import pg from "pg"
+import { Effect, Exit, Queue, Redacted, Scope } from "effect"
 import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
+import { openSession } from "../../../../src/repo/sql/database/Driver.ts"
 import { channel } from "../../../../src/repo/sql/database/Notifications.ts"
-import { openSession } from "../../../../src/repo/sql/database/PostgresSession.ts"
+import { sessionOf } from "../../../../src/repo/sql/database/PostgresAddress.ts"
+import { listen } from "../../../../src/repo/sql/database/PostgresListener.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
 import { queryPostgres } from "../../../support/Postgres.ts"
 import { untilEffect } from "../../../support/Until.ts"
@@ -13,25 +14,14 @@ import { replicaOf } from "../Replica.ts"
 /** What is notified, as a session that is none of ours hears it. */
 const overhear = (url: string) =>
   Effect.gen(function* () {
-    const client = yield* Effect.acquireRelease(
-      Effect.promise(async () => {
-        const client = new pg.Client(url)
-        await client.connect()
-        return client
-      }),
-      (client) => Effect.promise(() => client.end())
-    )
-    const heard: Array<string> = []
-    client.on("notification", ({ payload }) => heard.push(payload!))
-    yield* Effect.promise(() => client.query(`listen ${channel}`))
+    const session = yield* openSession(sessionOf(Redacted.make(url)))
+    const heard = yield* session.listen(channel)
     /** Everything that was notified before. */
     return Effect.gen(function* () {
-      yield* Effect.promise(() => client.query(`select pg_notify('${channel}', 'end')`))
-      yield* untilEffect(
-        "the notification is heard",
-        Effect.sync(() => heard.at(-1) === "end")
-      )
-      return heard.splice(0).filter((payload) => payload !== "end")
+      yield* session.execute(`select pg_notify('${channel}', 'end')`, [])
+      const payloads: Array<string> = []
+      while (payloads.at(-1) !== "end") payloads.push((yield* Queue.take(heard)).payload)
+      return payloads.filter((payload) => payload !== "end")
     })
   })
 
@@ -40,35 +30,37 @@ const isAlone = ({ deliver }: { readonly deliver?: (payload: string) => boolean 
   Effect.sync(() => deliver!("hello"))
 
 describe("a process that alone listens to its database", () => {
-  it.scopedLive("notifies nobody of the ends of runs, and hears of them all the same", () =>
+  it.live("notifies nobody of the ends of runs, and hears of them all the same", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const repo = yield* replicaOf(url)
       const overheard = yield* overhear(url)
       const publish = repo.publish([{ _tag: "KeyTried", attempt: "a1b2,wrong,192.0.2.1" }])
-      const isSilent = Effect.map(Effect.zipRight(publish, overheard), (heard) => heard.length === 0)
+      const isSilent = Effect.map(Effect.andThen(publish, overheard), (heard) => heard.length === 0)
       yield* untilEffect("it is alone", isSilent)
       const changes = yield* subscribe(repo)
       const id = yield* repo.use(Effect.flatMap(createWebhook(), (webhook) => sendRun(webhook, 1)))
       yield* repo.use(endOne(id, success("done"), 2))
-      yield* Effect.repeat(changes.take, { until: (change) => change._tag === "RunEnded" && change.run_id === id })
+      yield* Effect.repeat(Queue.take(changes), {
+        until: (change) => change._tag === "RunEnded" && change.run_id === id
+      })
       yield* publish
-      yield* Effect.repeat(changes.take, { until: ({ _tag }) => _tag === "KeyTried" })
+      yield* Effect.repeat(Queue.take(changes), { until: ({ _tag }) => _tag === "KeyTried" })
       expect((yield* overheard).filter((payload) => !payload.startsWith("WebhookChanged"))).toEqual([])
     })
   )
 
-  it.scopedLive("notifies others from their first moment until they are gone", () =>
+  it.live("notifies others from their first moment until they are gone", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
-      const open = openSession(() => new pg.Client(url))
+      const open = listen(sessionOf(Redacted.make(url)))
       const first = yield* open
       yield* untilEffect("it is alone", isAlone(first))
       const heard: Array<string> = []
       yield* first.listen((payload) => heard.push(payload))
 
       const scope = yield* Scope.make()
-      const second = yield* Scope.extend(open, scope)
+      const second = yield* Scope.provide(open, scope)
       expect(yield* isAlone(second)).toBe(false)
       // What is notified after its beginning comes after the news of that.
       yield* Effect.promise(() => queryPostgres(url, `select pg_notify('${channel}', 'later')`))
@@ -83,14 +75,16 @@ describe("a process that alone listens to its database", () => {
     })
   )
 
-  it.scopedLive("does not rely on that while its connection is broken", () =>
+  it.live("does not rely on that while its connection is broken", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       let broken = false
-      const session = yield* openSession(() => {
+      const options = sessionOf(Redacted.make(url))
+      const connect = () => {
         if (broken) throw new Error("no way")
-        return new pg.Client(url)
-      })
+        return options.connect()
+      }
+      const session = yield* listen({ ...options, connect })
       yield* untilEffect("it is alone", isAlone(session))
       broken = true
       const end = `select pg_terminate_backend(pid) from pg_stat_activity

@@ -1,12 +1,13 @@
-import { SqlClient } from "@effect/sql"
+import { PgConnection } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
-import { DateTime, Deferred, Effect, Either, Exit, Layer, Redacted, Scope, Stream } from "effect"
-import pg from "pg"
+import { DateTime, Deferred, Effect, Exit, Layer, Redacted, Result, Scope, Stream } from "effect"
+import { SqlClient } from "effect/sql"
 import { Unavailable } from "../../../../src/domain/Errors.ts"
 import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
 import { channel } from "../../../../src/repo/sql/database/Notifications.ts"
+import { sessionOf } from "../../../../src/repo/sql/database/PostgresAddress.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
-import { openSession } from "../../../../src/repo/sql/database/PostgresSession.ts"
+import { listen } from "../../../../src/repo/sql/database/PostgresListener.ts"
 import { freshDatabase } from "../../../support/fresh.ts"
 import { queryPostgres } from "../../../support/Postgres.ts"
 import { Proxy } from "../../../support/Proxy.ts"
@@ -27,7 +28,7 @@ import {
 import { eventually, refusal, replicaOf } from "../Replica.ts"
 
 describe("a database that goes away", () => {
-  it.scopedLive("is reported in bounded time, and used again, changes included, when it is back", () =>
+  it.live("is reported in bounded time, and used again, changes included, when it is back", () =>
     Effect.gen(function* () {
       const server = yield* privatePostgres()
       const repo = yield* replicaOf(server.url)
@@ -39,7 +40,7 @@ describe("a database that goes away", () => {
           [
             repo.ping,
             repo.lanes,
-            repo.webhooksByToken([webhook.token_hash], DateTime.unsafeMake(0)),
+            repo.webhooksByToken([webhook.token_hash], DateTime.makeUnsafe(0)),
             repo.use(acceptOne(yield* newMessage()))
           ],
           refusal,
@@ -63,7 +64,7 @@ describe("a database that goes away", () => {
     })
   )
 
-  it.scopedLive("is reported in bounded time when it does not answer, and used again when it does", () =>
+  it.live("is reported in bounded time when it does not answer, and used again when it does", () =>
     Effect.gen(function* () {
       const server = yield* privatePostgres()
       const repo = yield* replicaOf(server.url)
@@ -90,11 +91,11 @@ describe("a database that goes away", () => {
     })
   )
 
-  it.scopedLive("holds up the end of its layer for a bounded time only", () =>
+  it.live("holds up the end of its layer for a bounded time only", () =>
     Effect.gen(function* () {
       const server = yield* privatePostgres()
       const scope = yield* Scope.make()
-      const repo = yield* Scope.extend(replicaOf(server.url), scope)
+      const repo = yield* Scope.provide(replicaOf(server.url), scope)
       const sql = yield* Effect.provide(
         SqlClient.SqlClient,
         yield* Layer.build(PostgresClient.layer({ url: Redacted.make(server.url) }))
@@ -102,16 +103,16 @@ describe("a database that goes away", () => {
       const waiting = sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`
       const locked = yield* Deferred.make<void>()
       yield* sql`set local idle_in_transaction_session_timeout = 0`.pipe(
-        Effect.zipRight(sql`lock table webhook_trigger.teams`),
-        Effect.zipRight(Deferred.succeed(locked, undefined)),
-        Effect.zipRight(Effect.never),
+        Effect.andThen(sql`lock table webhook_trigger.teams`),
+        Effect.andThen(Deferred.succeed(locked, undefined)),
+        Effect.andThen(Effect.never),
         sql.withTransaction,
         Effect.forkScoped
       )
       yield* Deferred.await(locked)
       // It waits for the lock for three seconds, and then again.
       let isPaused = false
-      yield* Effect.fork(Effect.repeat(Effect.exit(repo.teams), { until: () => isPaused }))
+      yield* Effect.forkChild(Effect.repeat(Effect.exit(repo.teams), { until: () => isPaused }))
       yield* repeatUntil(waiting, (rows) => rows.length > 0)
       isPaused = true
       server.pause()
@@ -121,22 +122,15 @@ describe("a database that goes away", () => {
     })
   )
 
-  it.scopedLive("leaves open whether a statement was executed only when that was sent and not answered", () =>
+  it.live("leaves open whether a statement was executed only when that was sent and not answered", () =>
     Effect.gen(function* () {
       const server = yield* privatePostgres()
       const repo = yield* replicaOf(server.url)
       const webhook = yield* repo.use(createWebhook())
       const query = (sql: string) => Effect.promise(() => queryPostgres(server.url, sql))
-      const locker = yield* Effect.acquireRelease(
-        Effect.promise(async () => {
-          const client = new pg.Client(server.url)
-          client.on("error", () => {})
-          await client.connect()
-          await client.query("begin; lock table webhook_trigger.runs")
-          return client
-        }),
-        (client) => Effect.promise(() => client.end().catch(() => {}))
-      )
+      const locker = yield* PgConnection.make({ url: Redacted.make(server.url) })
+      yield* locker.query("begin")
+      yield* locker.query("lock table webhook_trigger.runs")
       // By the server itself: a statement waits for three seconds only.
       const cutWaiting = `
         do $$ begin loop
@@ -153,14 +147,14 @@ describe("a database that goes away", () => {
       const [cut] = yield* Effect.all([accepting, query(cutWaiting)], together)
       expect(cut).not.toHaveProperty("not_done")
 
-      yield* Effect.promise(() => locker.end())
+      yield* locker.query("rollback")
       yield* Effect.promise(server.stop)
       yield* repeatUntil(Effect.flip(repo.ping), ({ not_done }) => not_done === true)
       expect(yield* accepting).toMatchObject({ not_done: true })
     })
   )
 
-  it.scopedLive("is left for the new primary when a failover keeps the connections to the former one", () =>
+  it.live("is left for the new primary when a failover keeps the connections to the former one", () =>
     Effect.gen(function* () {
       const [former, primary] = [yield* privatePostgres(), yield* privatePostgres()]
       const network = yield* Effect.acquireRelease(
@@ -177,30 +171,38 @@ describe("a database that goes away", () => {
       yield* on(former, "alter system set default_transaction_read_only = on")
       yield* on(former, "select pg_reload_conf()")
       network.leadTo(primary.url)
-      yield* repeatUntil(Effect.either(repo.ping), Either.isLeft)
-      expect(yield* refusal(repo.createTeam(ops, DateTime.unsafeMake(0)))).toBeInstanceOf(Unavailable)
+      yield* repeatUntil(Effect.result(repo.ping), Result.isFailure)
+      expect(yield* refusal(repo.createTeam(ops, DateTime.makeUnsafe(0)))).toBeInstanceOf(Unavailable)
       yield* Effect.replicateEffect(repo.ping, 20, together)
-      yield* repo.createTeam(ops, DateTime.unsafeMake(0))
+      yield* repo.createTeam(ops, DateTime.makeUnsafe(0))
       expect(yield* on(primary, "select team from webhook_trigger.teams")).toEqual([{ team: ops }])
       const heard = yield* Deferred.make<void>()
-      yield* repo.listen(() => Deferred.unsafeDone(heard, Exit.void))
+      yield* repo.listen(() => Deferred.doneUnsafe(heard, Exit.void))
       const publish = other.publish([{ _tag: "KeyTried", attempt: "a" }])
       yield* Effect.raceFirst(Deferred.await(heard), Effect.forever(Effect.delay(publish, "100 millis")))
     })
   )
 
-  it.scopedLive("is listened to over another connection when the first one falls silent at once", () =>
+  it.live("is listened to over another connection when the first one falls silent at once", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
+      const options = sessionOf(Redacted.make(url))
       let clients = 0
       const connect = () => {
-        const client = new pg.Client(url)
-        if (++clients === 1) client.query = () => new Promise<never>(() => {})
-        return client
+        const socket = options.connect()
+        // It connects, and its statements do not arrive.
+        if (++clients === 1) {
+          const write = socket.write.bind(socket)
+          socket.write = (startup: Uint8Array) => {
+            socket.write = () => true
+            return write(startup)
+          }
+        }
+        return socket
       }
-      const notifications = yield* openSession(connect)
+      const notifications = yield* listen({ ...options, connect })
       const heard = yield* Deferred.make<string>()
-      yield* notifications.listen((payload) => Deferred.unsafeDone(heard, Exit.succeed(payload)))
+      yield* notifications.listen((payload) => Deferred.doneUnsafe(heard, Exit.succeed(payload)))
       const notify = Effect.promise(() => queryPostgres(url, `select pg_notify('${channel}', 'hello')`))
       yield* Effect.raceFirst(Deferred.await(heard), Effect.forever(Effect.delay(notify, "100 millis")))
       expect(clients).toBeGreaterThan(1)

@@ -1,6 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Redacted, String } from "effect"
+import { Effect, Fiber, Layer, Queue, Redacted, String } from "effect"
 import { type Change, subscribe } from "../../../../src/repo/ChangeFeed.ts"
 import * as PostgresNotifications from "../../../../src/repo/sql/database/PostgresNotifications.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
@@ -26,7 +26,7 @@ const hosted = <E>(url: string, notifications: Layer.Layer<RepoSql.Notifications
   )
 
 describe("a host's own SqlClient", () => {
-  it.scopedLive("serves the repo, whatever names it transforms", () =>
+  it.live("serves the repo, whatever names it transforms", () =>
     Effect.gen(function* () {
       const repo = yield* replicaWith(hosted(yield* freshDatabase, RepoSql.Notifications.layerPolling))
       yield* Effect.gen(function* () {
@@ -44,18 +44,18 @@ describe("a host's own SqlClient", () => {
     })
   )
 
-  it.scopedLive("is notified of changes over a connection beside it", () =>
+  it.live("is notified of changes over a connection beside it", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const notifications = PostgresNotifications.layer({ url: Redacted.make(url) })
       const [a, b] = [yield* replicaWith(hosted(url, notifications)), yield* replicaOf(url)]
       const changes = yield* subscribe(a)
-      const change = yield* Effect.fork(changes.take)
+      const change = yield* Effect.forkChild(Queue.take(changes))
       const possible: Array<Change> = []
       // A notification is lost while the listener connects again.
       yield* repeatUntil(
         Effect.map(b.use(createWebhook()), ({ id }) => possible.push({ _tag: "WebhookChanged", webhook_id: id })),
-        () => change.unsafePoll() !== null
+        () => change.pollUnsafe() !== undefined
       )
       expect(possible).toContainEqual(yield* Fiber.join(change))
     })

@@ -1,7 +1,7 @@
 /** What only PostgreSQL shows of deliveries: how many rows a claim reads, and what another transaction cannot see. */
-import { SqlClient } from "@effect/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
 import * as RepoSql from "../../../../src/repo/sql/RepoSql.ts"
@@ -11,7 +11,7 @@ import { at, createWebhook, sendRun } from "../../contract/fixtures.ts"
 import { readsOf, recording } from "../Explain.ts"
 
 const recorder = recording()
-const client = Layer.unwrapScoped(
+const client = Layer.unwrap(
   Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections: 2 }))
 )
 /** A database of its own for each test: they count rows, and claim what they find. */
@@ -118,11 +118,11 @@ describe("deliveries on PostgreSQL", () => {
       const lock = sql`
         select id from webhook_trigger.deliveries where destination_id = ${id} order by seq limit 1 for update`
       const other = yield* sql`set local idle_in_transaction_session_timeout = 0`.pipe(
-        Effect.zipRight(lock),
-        Effect.zipRight(Deferred.succeed(isLocked, undefined)),
-        Effect.zipRight(Deferred.await(mayEnd)),
+        Effect.andThen(lock),
+        Effect.andThen(Deferred.succeed(isLocked, undefined)),
+        Effect.andThen(Deferred.await(mayEnd)),
         sql.withTransaction,
-        Effect.fork
+        Effect.forkChild
       )
       yield* Deferred.await(isLocked)
       const ofThis = Effect.map(claim(1_000), (claims) => claims.filter(({ destination }) => destination.id === id))

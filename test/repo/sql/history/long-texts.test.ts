@@ -32,7 +32,7 @@ const proxyOf = (url: string) =>
   )
 
 describe("lists of runs with long texts", () => {
-  it.scopedLive("are cut by the database, which keeps the rest", () =>
+  it.live("are cut by the database, which keeps the rest", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const proxy = yield* proxyOf(url)

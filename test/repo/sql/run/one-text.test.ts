@@ -1,7 +1,7 @@
 /** The statement of a step is the same for all requests, so its plans, and their memory, do not grow with their variety. */
-import { SqlClient } from "@effect/sql"
 import { expect, it } from "@effect/vitest"
-import { Effect, Either, Layer, Redacted } from "effect"
+import { Effect, Latch, Layer, Redacted, Result } from "effect"
+import { SqlClient } from "effect/sql"
 import type { RunEnd } from "../../../../src/repo/run/RunEnd.ts"
 import type { NewRun } from "../../../../src/repo/run/RunStore.ts"
 import * as PostgresClient from "../../../../src/repo/sql/database/PostgresClient.ts"
@@ -52,7 +52,7 @@ const vary = (webhook: Target, sets: ReadonlyArray<ReadonlyArray<string>>) =>
     const alone = (yield* runsWith(webhook, sets)).map((run) => [run])
     for (const [n, accepts] of [...alone, yield* runsWith(webhook, sets)].entries()) {
       const { accepted, admitted } = yield* step({ accepts, ends }, { countQueued: n % 3 === 0 })
-      expect(accepted.filter(Either.isLeft)).toEqual([])
+      expect(accepted.filter(Result.isFailure)).toEqual([])
       ends = admitted.map(({ run_id }) => ({
         run_id,
         at: at(n),
@@ -63,9 +63,7 @@ const vary = (webhook: Target, sets: ReadonlyArray<ReadonlyArray<string>>) =>
 
 const recorder = recording()
 const clientOf = (maxConnections: number) =>
-  Layer.unwrapScoped(
-    Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections }))
-  )
+  Layer.unwrap(Effect.map(freshDatabase, (url) => PostgresClient.layer({ url: Redacted.make(url), maxConnections })))
 const client = clientOf(1)
 const layer = RepoSql.layer.pipe(Layer.provideMerge(client), Layer.provideMerge(recorder.layer))
 
@@ -77,7 +75,7 @@ const planned = Effect.gen(function* () {
   return row!.bytes
 })
 
-it.scopedLive("a step is one text, whatever its runs need, and further combinations need no further plans", () =>
+it.live("a step is one text, whatever its runs need, and further combinations need no further plans", () =>
   Effect.gen(function* () {
     const webhook = yield* createWebhook()
     // A text is prepared at its third use.
@@ -92,13 +90,13 @@ it.scopedLive("a step is one text, whatever its runs need, and further combinati
   }).pipe(Effect.provide(layer))
 )
 
-it.scopedLive("steps have connections of their own, so that few connections have their plans", () =>
+it.live("steps have connections of their own, so that few connections have their plans", () =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const webhook = yield* createWebhook()
     for (const _ of [1, 2, 3]) yield* vary(webhook, single)
     const others = 4
-    const allTaken = yield* Effect.makeLatch()
+    const allTaken = yield* Latch.make()
     let taken = 0
     const prepared = sql.withTransaction(
       Effect.gen(function* () {

@@ -35,7 +35,7 @@ beforeAll(async () => {
   )
   await ui.call("POST", "/api/teams", { team })
   const bus = LeaderAmqp.layer({ url: Redacted.make(url), queueType: "classic" })
-  await ui.run(Layer.build(agent.pipe(Layer.provide(bus), Layer.provide(Logger.remove(Logger.defaultLogger)))))
+  await ui.run(Layer.build(agent.pipe(Layer.provide(bus), Layer.provide(Logger.layer([])))))
   await until(`${team} runs`, async () => (await ui.call("GET", `/api/teams/${team}`)).running)
   page = await ui.newPage({ signedIn: true })
 })
