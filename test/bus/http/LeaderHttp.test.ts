@@ -79,6 +79,7 @@ const makeReceived = Effect.gen(function* () {
       )
     })
 
+  /** A leader that stops may close the connection of its reply. The run ends nevertheless, and so does its relay. */
   const recordEnds = (replies: ReadonlyArray<Reply>) =>
     Effect.forEach(
       replies.flatMap(({ run_id }) => runs.get(run_id) ?? []),
@@ -91,7 +92,7 @@ const makeReceived = Effect.gen(function* () {
           })
         ),
       { discard: true }
-    )
+    ).pipe(Effect.uninterruptible)
 
   return {
     inbox,

@@ -159,7 +159,7 @@ const readOnlyTransaction = "25006"
 const replaceEvery = 1_000
 
 export interface PoolOptions extends SessionOptions {
-  /** Numbers of sessions. */
+  /** How many sessions stay open when they are idle. Default: 0. */
   readonly min?: number
   readonly max: number
 }
@@ -200,12 +200,7 @@ const makePool = (options: PoolOptions): Effect.Effect<SessionPool, never, Scope
     return pool
   }).pipe(onSystemClock)
 
-export interface Client {
-  readonly sql: SqlClient.SqlClient
-  readonly pool: SessionPool
-}
-
-/** `system`: the database's name in traces. */
+/** A client and its pool. `system`: the database's name in traces. */
 export const makeClient = Effect.fnUntraced(function* (options: PoolOptions, system: string) {
   const pool = yield* makePool(options)
   const { state } = pool
@@ -227,5 +222,5 @@ export const makeClient = Effect.fnUntraced(function* (options: PoolOptions, sys
     driver: "webhook-trigger",
     spanAttributes: [["db.system.name", system]]
   })
-  return { sql, pool } satisfies Client
+  return { sql, pool }
 }, Effect.provide(Reactivity.layer))

@@ -4,6 +4,8 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { vi } from "vitest"
 import { RunId } from "../../../../src/domain/Id.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { DataFolderInUse, hold } from "../../../../src/repo/sql/database/DataFolder.ts"
@@ -24,6 +26,20 @@ describe("PgliteClient", () => {
       )
       const run = yield* Effect.flatMap(Repo, (repo) => repo.run(id)).pipe(Effect.provide(repoIn(folder)))
       expect(run).toMatchObject({ run_id: id, status: "queued" })
+    })
+  )
+
+  it.live("keeps its only session, however long there is no statement", () =>
+    Effect.gen(function* () {
+      yield* Effect.acquireRelease(
+        Effect.sync(() => vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] })),
+        () => Effect.sync(() => vi.useRealTimers())
+      )
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* Effect.promise(() => vi.advanceTimersByTimeAsync(300_000))
+        expect(yield* sql`select 1 as one`).toEqual([{ one: 1 }])
+      }).pipe(Effect.provide(PgliteClient.layer()))
     })
   )
 

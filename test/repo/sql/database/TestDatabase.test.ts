@@ -1,10 +1,8 @@
 /** The databases that tests share, one after the other. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Repo } from "../../../../src/repo/Repo.ts"
-import * as PgliteClient from "../../../../src/repo/sql/database/PgliteClient.ts"
 import { advance, layerRepo } from "../../../../src/testing.ts"
 import { at, createWebhook, queueRun } from "../../contract/fixtures.ts"
 
@@ -57,12 +55,4 @@ it.live("follow the system's clock without a test's", () =>
     const { databaseTime } = yield* Repo
     expect(Math.abs((yield* databaseTime) - Date.now())).toBeLessThan(60_000)
   }).pipe(Effect.provide(layerRepo))
-)
-
-it.effect("keep their only session, however long there is no statement", () =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    yield* TestClock.adjust("5 minutes")
-    expect(yield* sql`select 1 as one`).toEqual([{ one: 1 }])
-  }).pipe(Effect.provide(PgliteClient.layer()))
 )
