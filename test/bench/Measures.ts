@@ -25,9 +25,14 @@ export type FigureName =
   | "aloneServerCpu"
   | "aloneStoreCpu"
   | "aloneStatements"
-  | "loadServerCpu"
-  | "loadStoreCpu"
-  | "loadStatements"
+  | "oneTeamServerCpu"
+  | "oneTeamStoreCpu"
+  | "oneTeamStatements"
+  | "manyTeamsServerCpu"
+  | "manyTeamsStoreCpu"
+  | "manyTeamsStatements"
+  | "acceptedServerCpu"
+  | "acceptedStoreCpu"
 
 export interface Bench {
   readonly services: Services
@@ -60,7 +65,7 @@ export const warmUp = async (
 
 const waiting = (url: string) => `${url}?wait=true`
 
-/** The costs of a waited run. */
+/** What each request cost. */
 interface Cost {
   readonly result: LoadResult
   readonly serverCpu: number | undefined
@@ -81,13 +86,11 @@ const makeMeasures = ({ load, services }: Bench, running: Running, database: str
     statements: store === "postgres" ? await countStatements(services, database) : undefined
   })
 
-  const wait = async (urls: ReadonlyArray<string>, connections: number, seconds: number): Promise<Cost> => {
-    const before = await untilIdle(running)
+  const send = async (urls: ReadonlyArray<string>, connections: number, seconds: number): Promise<Cost> => {
     const from = await used()
-    const result = await load({ urls: urls.map(waiting), connections, seconds })
+    const result = await load({ urls, connections, seconds })
     const to = await used()
     checkAnswers(result)
-    checkWaited({ before, after: await untilIdle(running), requests: result.requests, connections })
     return {
       result,
       serverCpu: change(from.server, to.server, result.requests),
@@ -96,13 +99,20 @@ const makeMeasures = ({ load, services }: Bench, running: Running, database: str
     }
   }
 
+  const wait = async (urls: ReadonlyArray<string>, connections: number, seconds: number): Promise<Cost> => {
+    const before = await untilIdle(running)
+    const cost = await send(urls.map(waiting), connections, seconds)
+    checkWaited({ before, after: await untilIdle(running), requests: cost.result.requests, connections })
+    return cost
+  }
+
   const accept = async (seconds: number, publishesFirst: boolean) => {
     const before = await untilAccepted(running)
-    const result = await load({ urls: [running.url], connections, seconds })
+    const cost = await send([running.url], connections, seconds)
     const after = await running.counts()
-    checkAnswers(result)
-    await checkAccepted({ before, after, requests: result.requests, connections }, running, publishesFirst)
-    return { result, published: change(before.prompts, after.prompts, result.seconds) }
+    const { requests } = cost.result
+    await checkAccepted({ before, after, requests, connections }, running, publishesFirst)
+    return { ...cost, published: change(before.prompts, after.prompts, cost.result.seconds) }
   }
 
   /** How many runs end per second from the backlog, without other requests; only for contenders that record ends. */

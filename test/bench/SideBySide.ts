@@ -20,10 +20,13 @@ const measureManyCallers =
       contender.waits === "many teams" ? await wait(running.urls, connections, seconds.waiting) : undefined
     return {
       oneTeamRate: rateOf(oneTeam.result),
-      loadServerCpu: oneTeam.serverCpu,
-      loadStoreCpu: oneTeam.storeCpu,
-      loadStatements: oneTeam.statements,
-      manyTeamsRate: manyTeams && rateOf(manyTeams.result)
+      oneTeamServerCpu: oneTeam.serverCpu,
+      oneTeamStoreCpu: oneTeam.storeCpu,
+      oneTeamStatements: oneTeam.statements,
+      manyTeamsRate: manyTeams && rateOf(manyTeams.result),
+      manyTeamsServerCpu: manyTeams?.serverCpu,
+      manyTeamsStoreCpu: manyTeams?.storeCpu,
+      manyTeamsStatements: manyTeams?.statements
     }
   }
 

@@ -15,12 +15,14 @@ const measure =
     if (!contender.accepts) return figures
     const publishesFirst = contender.publishesFirst === true
     await warmUp(seconds, (part) => accept(part, publishesFirst))
-    const { published, result } = await accept(seconds.accepting, publishesFirst)
+    const { published, result, serverCpu, storeCpu } = await accept(seconds.accepting, publishesFirst)
     return {
       ...figures,
       acceptedRate: rateOf(result),
       acceptedP50: result.p50,
       acceptedP99: result.p99,
+      acceptedServerCpu: serverCpu,
+      acceptedStoreCpu: storeCpu,
       publishedRate: published,
       backlogRate: publishesFirst ? undefined : await backlog(seconds.backlog)
     }

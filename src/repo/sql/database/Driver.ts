@@ -200,6 +200,14 @@ const makePool = (options: PoolOptions): Effect.Effect<SessionPool, never, Scope
     return pool
   }).pipe(onSystemClock)
 
+/** PostgreSQL answers `ROLLBACK` if a statement of the transaction has failed, although its failure was handled. */
+const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.flatMap(connection.executeRaw("COMMIT", []), (result) => {
+    if ((result as PgConnection.Result).command !== "ROLLBACK") return Effect.void
+    const cause = Object.assign(new Error("a failed transaction was rolled back"), { code: "25P02", severity: "ERROR" })
+    return Effect.fail(new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, operation: "commit" }) }))
+  })
+
 /** A client and its pool. `system`: the database's name in traces. */
 export const makeClient = Effect.fnUntraced(function* (options: PoolOptions, system: string) {
   const pool = yield* makePool(options)
@@ -218,6 +226,7 @@ export const makeClient = Effect.fnUntraced(function* (options: PoolOptions, sys
     borrower: (use) =>
       Effect.suspend(() => (isFree() ? Pool.use(pool, use) : Effect.scoped(Effect.flatMap(awaited, use)))),
     compiler: makeCompiler(),
+    commit,
     prepareTransactionControls: true,
     driver: "webhook-trigger",
     spanAttributes: [["db.system.name", system]]

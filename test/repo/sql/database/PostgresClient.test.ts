@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Fiber, Latch, Layer, Logger, Scope } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Latch, Layer, Logger, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Unavailable } from "../../../../src/domain/Errors.ts"
@@ -58,6 +58,16 @@ describe("PostgresClient", () => {
       yield* Scope.close(scope, Exit.void)
       yield* Fiber.joinAll([...busy, waiting])
       expect(ends[0]).toBe("waiting")
+    })
+  )
+
+  it.live("fails a transaction that PostgreSQL rolls back, although the failure of its statement was handled", () =>
+    Effect.gen(function* () {
+      const context = yield* Layer.build(layerOf(yield* freshDatabase))
+      const sql = Context.get(context, SqlClient.SqlClient)
+      const exit = yield* Effect.exit(sql.withTransaction(Effect.ignore(sql`select 1 / 0`)))
+      expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toContain("a failed transaction was rolled back")
+      expect(yield* sql`select 1 as one`).toEqual([{ one: 1 }])
     })
   )
 
