@@ -7,7 +7,7 @@ import * as Call from "./Call.ts"
 import { type Leaf, local } from "./Command.ts"
 import { configCommands } from "./config/Commands.ts"
 import { destinations } from "./Destinations.ts"
-import { describe, type Failure, toJson, wrongUsage } from "./Failure.ts"
+import { describe, type Failure, KnownFaults, toJson, wrongUsage } from "./Failure.ts"
 import { type LocalCommands, localCommands } from "./LocalCommands.ts"
 import { mcp } from "./Mcp.ts"
 import { print, printError } from "./Output.ts"
@@ -89,10 +89,20 @@ const faultOf = (error: CliError.CliError): string => {
   return text.replace(/ in command .*/, "") + (suggestions === "" ? "" : `; did you mean ${suggestions}?`)
 }
 
-/** Help that was asked for is no failure. */
-const failureOf = (error: CliError.CliError): Effect.Effect<void, Failure> => {
-  const errors = error._tag === "ShowHelp" ? error.errors : [error]
-  return errors.length === 0 ? Effect.void : Effect.fail(wrongUsage(errors.map(faultOf)))
+/** None: help was asked for. */
+const errorsOf = (error: CliError.CliError) => (error._tag === "ShowHelp" ? error.errors : [error])
+
+/** Without unknown flags, so that the rest can be checked. With a value, a similar flag is what was meant. */
+const withKnownFlags = (words: ReadonlyArray<string>, errors: ReadonlyArray<CliError.CliError>) => {
+  const end = words.includes("--") ? words.indexOf("--") : words.length
+  const known = words.slice(0, end).flatMap((word, n) => {
+    const [name = ""] = word.split("=")
+    const unknown = errors.find((error) => error._tag === "UnrecognizedOption" && error.option === name)
+    if (unknown?._tag !== "UnrecognizedOption") return word
+    const hasValue = word !== name || words[n + 1]?.startsWith("-") === false
+    return hasValue ? unknown.suggestions.slice(0, 1).map((similar) => similar + word.slice(name.length)) : []
+  })
+  return [...known, ...words.slice(end)]
 }
 
 /** The command that the words name, with the names of all above it. */
@@ -140,16 +150,22 @@ export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, ve
   const before = words.slice(0, words.includes("--") ? words.indexOf("--") : undefined)
   const root = program(local, version, words.slice(before.length + 1))
   const command = namedBy(Completions.fromCommand(root), before)
+  const parse = Command.runWith(root, { version })
   const report = (failure: Failure) => {
     const text = before.includes("--json") ? JSON.stringify(toJson(failure), null, 2) : describe(failure, command.name)
     return Effect.as(printError(text), failure.exit)
   }
-  return yield* Command.runWith(root, { version })(withTexts(asked, command)).pipe(
-    Effect.catchIf(CliError.isCliError, failureOf),
-    Effect.as(0),
-    Effect.catchTag("CliFailure", report),
-    Effect.provide(layer)
-  )
+  type Performed = Effect.Effect<void, Failure, Effect.Services<ReturnType<typeof parse>>>
+  const perform = (words: ReadonlyArray<string>, known: ReadonlyArray<string>): Performed =>
+    Effect.catch(Effect.provideService(parse(withTexts(words, command)), KnownFaults, known), (error) => {
+      if (!CliError.isCliError(error)) return error
+      const errors = errorsOf(error)
+      if (errors.length === 0) return Effect.void
+      const faults = [...known, ...errors.map(faultOf)]
+      const isChecked = known.length > 0 || errors.some(({ _tag }) => _tag !== "UnrecognizedOption")
+      return isChecked ? wrongUsage(faults) : perform(withKnownFlags(words, errors), faults)
+    })
+  return yield* perform(asked, []).pipe(Effect.as(0), Effect.catchTag("CliFailure", report), Effect.provide(layer))
 })
 
 const layer = Layer.mergeAll(

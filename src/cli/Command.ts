@@ -6,7 +6,7 @@ import type { HttpClient } from "effect/http"
 import type { Client } from "../api/Client.ts"
 import * as Call from "./Call.ts"
 import type { Answer, EndpointName, Request } from "./Endpoint.ts"
-import { exitCodes, Failure, refused, usage } from "./Failure.ts"
+import { exitCodes, Failure, KnownFaults, refused, usage, wrongUsage } from "./Failure.ts"
 import { type Found, type Given, type InputOptions, inputOf, type Raw } from "./Input.ts"
 import { print, printJson } from "./Output.ts"
 import { rules } from "./Rules.ts"
@@ -38,34 +38,36 @@ const described =
       Command.withExamples(examples.map((command) => ({ command })))
     )
 
+const withoutFaults = Effect.flatMap(KnownFaults, (known) => (known.length === 0 ? Effect.void : wrongUsage(known)))
+
 /** A command of this program alone. */
 export const local = <C extends Config, R extends Services>(
   name: string,
   texts: Texts,
   config: C,
   run: (options: Infer<C>) => Effect.Effect<void, Failure, R>
-): Leaf => described(texts)(Command.make(name, config, run)) as Leaf
+): Leaf =>
+  described(texts)(Command.make(name, config, (options) => Effect.andThen(withoutFaults, run(options)))) as Leaf
 
-/** A command that speaks to a server. */
-export const remote = <C extends Config, R>(
-  name: string,
-  texts: Texts,
-  config: C,
-  run: (options: Infer<C>, connection: Call.Connection) => Effect.Effect<void, Failure, R>
-) =>
+type Remote<C extends Config, R> = (options: Infer<C>, connection: Call.Connection) => Effect.Effect<void, Failure, R>
+
+const connected = <C extends Config, R>(name: string, texts: Texts, config: C, run: Remote<C, R>) =>
   Command.make(name, { given: config, server: Call.flags }, ({ given, server }) =>
     Effect.flatMap(Call.connect(server), (connection) => run(given as Infer<C>, connection))
   ).pipe(described(texts), Call.withEarlyFlags) as Leaf
 
+/** A command that speaks to a server. */
+export const remote = <C extends Config, R>(name: string, texts: Texts, config: C, run: Remote<C, R>) =>
+  connected(name, texts, config, (options: Infer<C>, connection) =>
+    Effect.andThen(withoutFaults, run(options, connection))
+  )
+
 /** A command that speaks to a server without a key. */
-export const open = <C extends Config, R>(
-  name: string,
-  texts: Texts,
-  config: C,
-  run: (options: Infer<C>, connection: Call.Connection) => Effect.Effect<void, Failure, R>
-) =>
+export const open = <C extends Config, R>(name: string, texts: Texts, config: C, run: Remote<C, R>) =>
   Command.make(name, { given: config, server: Struct.omit(Call.flags, ["adminKey"]) }, ({ given, server }) =>
-    Effect.flatMap(Call.connectPublicly(server), (connection) => run(given as Infer<C>, connection))
+    Effect.flatMap(Call.connectPublicly(server), (connection) =>
+      Effect.andThen(withoutFaults, run(given as Infer<C>, connection))
+    )
   ).pipe(described(texts), Call.withEarlyPublicFlags) as Leaf
 
 /** Commands with the same first words. */
@@ -196,7 +198,7 @@ export const derived = <N extends EndpointName, C extends Config = None, B = und
     }
     yield* spec.after?.(sent.answer, at) ?? Effect.void
   })
-  return remote(name, texts, config, (given, connection) =>
+  return connected(name, texts, config, (given, connection) =>
     Effect.mapError(run(given as Infer<typeof config>, connection), byFlag(input.labelOf))
   )
 }

@@ -1,4 +1,4 @@
-import { Data, Effect, Option, Schema, Struct } from "effect"
+import { Context, Data, Effect, Option, Schema, Struct } from "effect"
 import { HttpClientError, type HttpClientResponse } from "effect/http"
 import { hasProperty } from "effect/Predicate"
 import { Fault } from "../domain/Errors.ts"
@@ -32,6 +32,11 @@ export const wrongUsage = (details: ReadonlyArray<string>): Failure =>
     ...{ exit: exitCodes.usage, title: "Wrong usage" },
     faults: details.map((detail) => ({ pointer: "", detail }))
   })
+
+/** Faults that are known before a command reads its input. It reports them with its own, and does nothing. */
+export class KnownFaults extends Context.Reference("webhook-trigger/KnownFaults", {
+  defaultValue: (): ReadonlyArray<string> => []
+}) {}
 
 /** One line, and one more for each fault. */
 export const describe = ({ detail, faults, title }: Failure, command: string): string => {

@@ -33,13 +33,27 @@ describe("the words of a command line", () => {
           "Unrecognized flag: --jsn; did you mean --json?",
           "Unrecognized flag: --frob"
         ],
-        [["run", "show", "--frob"], "Unrecognized flag: --frob"],
+        [["run", "show", "--frob"], "Unrecognized flag: --frob", "Missing required argument: run-id"],
         [
           ["webhook", "create", "--nam", "x", "--team", "a", "--templat", "x"],
           "Unrecognized flag: --nam; did you mean --name?",
           "Unrecognized flag: --templat; did you mean --template?"
         ],
-        [["team", "list", "-x"], "Unrecognized flag: -x"]
+        [["team", "list", "-x"], "Unrecognized flag: -x"],
+        [["team", "delete", "a", "--yes", "--frob"], "Unrecognized flag: --frob"],
+        [
+          ["team", "message", "a", "b", "--frob", "--wit"],
+          "Unrecognized flag: --frob",
+          "Unrecognized flag: --wit; did you mean --wait?"
+        ],
+        [
+          ["webhook", "create", "--frob", "--nam", "x", "--xyz"],
+          "Unrecognized flag: --frob; did you mean --from?",
+          "Unrecognized flag: --nam; did you mean --name?",
+          "Unrecognized flag: --xyz",
+          "missing option --team name",
+          "missing option --template text or --template-file file"
+        ]
       ] as const) {
         const { code, stderr } = yield* run(...words)
         expect(code).toBe(2)
@@ -77,7 +91,7 @@ describe("the words of a command line", () => {
         expect(stderr.split("\n").slice(1, -1), words.join(" ")).toEqual(faults.map((fault) => `  ${fault}`))
       }
       const asJson = JSON.parse((yield* run("run", "show", "--frob", "--from", "--json")).stderr)
-      expect(asJson.errors).toHaveLength(2)
+      expect(asJson.errors).toHaveLength(3)
     })
   )
 

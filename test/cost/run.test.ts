@@ -112,7 +112,7 @@ const expectAtMost = (counts: Counts, limits: Counts) => {
 }
 
 /** Of a run that shares no statement with others, and after which none of the background follows. */
-const alone: Counts = { operations: 475, fibers: 6.6, statements: 2.3, prompts: 1, questions: 0.1 }
+const alone: Counts = { operations: 322, fibers: 6.6, statements: 2.2, prompts: 1, questions: 0.1 }
 
 it.live("a run whose caller waits for the answer, alone", () =>
   Effect.gen(function* () {
@@ -145,7 +145,7 @@ it.live("a run whose caller waits for the answer, beside 63 others, of 16 teams"
     const { read, wait } = yield* scenario(teams)
     const counts = yield* perUnitOf(64, 25, read, together(64, wait, teams.length))
     // Most share their statements. With four other processes that compute all the time, this was 192, 2.5 and 0.4.
-    expectAtMost(counts, { ...alone, operations: 240, fibers: 3.2, statements: 0.8 })
+    expectAtMost(counts, { ...alone, operations: 200, fibers: 3.2, statements: 0.8 })
   })
 )
 
@@ -167,7 +167,7 @@ it.live("a request that each of ten webhooks with one URL ignores", () =>
       }
     })
     // One read for its own webhook, and one for the others.
-    expectAtMost(counts, { operations: 385, fibers: 5.5, statements: 2.2, prompts: 0, questions: 0.1 })
+    expectAtMost(counts, { operations: 222, fibers: 6.7, statements: 2.2, prompts: 0, questions: 0.1 })
   })
 )
 
@@ -178,6 +178,6 @@ it.live("a health check", () =>
     const counts = yield* perUnitOf(count, 25, read, async () => {
       for (let n = 0; n < count; n++) await call("GET", "/health/live")
     })
-    expectAtMost(counts, { operations: 175, fibers: 1.1, statements: 0.1, prompts: 0, questions: 0.1 })
+    expectAtMost(counts, { operations: 50, fibers: 1.1, statements: 0.1, prompts: 0, questions: 0.1 })
   })
 )
