@@ -42,16 +42,4 @@ describe.concurrent("a server that stops", () => {
       expect(rows.map(({ status }) => status)).toEqual(["success", "success", "success"])
     }
   )
-
-  faultTest("ends immediately at the second signal", async ({ cluster }) => {
-    const { server, webhook, leader } = await cluster.single({}, { env: { SHUTDOWN_GRACE: "60" } })
-    leader.handle = "never"
-    const waiting = cluster.callers.trigger(server, webhook, { wait: true })
-    await leader.deliveries(1)
-    server.signal("SIGTERM")
-    await until("it is not ready", async () => (await server.health("ready")) === 503)
-    server.signal("SIGTERM")
-    await server.exited()
-    expect((await waiting).status).toBeUndefined()
-  })
 })

@@ -43,7 +43,7 @@ export const singletons = Effect.gen(function* () {
   // an older request, and counts by the attempt before it. A newer run that waits for its approval replaces only those that do,
   // too. One that supersedes when it starts leaves the run in progress. It locks that one nevertheless: if that fails meanwhile, it
   // waits for a retry, and is replaced. Of one that has timed out, only the agent is stopped. Runs are locked in the order of
-  // their IDs, as everywhere.
+  // their IDs, as everywhere. This may have taken time, so a run may have started after `clock`. It ends no earlier.
   yield* sql`
     create function webhook_trigger.cancel_singletons(
       hooks uuid[], lanes text[], keys text[], newer uuid[], canceller text, clock timestamptz, latest timestamptz
@@ -68,7 +68,7 @@ export const singletons = Effect.gen(function* () {
           )
           update webhook_trigger.runs r set
             status = case when r.finished_at is null then 'cancelled' else r.status end,
-            finished_at = coalesce(r.finished_at, clock),
+            finished_at = coalesce(r.finished_at, greatest(clock, r.accepted_at, r.sent_at, r.started_at)),
             recorded_at = coalesce(r.recorded_at, now()),
             started_at = coalesce(r.started_at, r.sent_at),
             released_at = case when r.finished_at is null and r.admitted_at is null then clock else r.released_at end,

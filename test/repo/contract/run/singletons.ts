@@ -19,6 +19,7 @@ import {
   outcomes,
   releaseOne,
   sendRun,
+  startedOne,
   step,
   success,
   type Target,
@@ -85,6 +86,17 @@ const cancel = (webhook: Target, received: number, event: Pick<NewRun, "idempote
   )
 
 export const singletons = (test: Test): void => {
+  test(
+    "ends a run no earlier than it has started, also if its cancellation began before",
+    Effect.gen(function* () {
+      const webhook = yield* createWebhook()
+      const late = yield* sendRun(webhook, 1, { singleton: { key: "a", on_new: "queue" } })
+      yield* startedOne(late, 12_000)
+      expect(yield* cancel(webhook, 100)).toMatchObject([
+        { run_id: late, started_at: at(12_000), finished_at: at(12_000) }
+      ])
+    })
+  )
   test(
     "supersedes the key's runs: in progress, queued, collecting and waiting for a retry; no others",
     Effect.gen(function* () {
