@@ -7,7 +7,7 @@ import * as Call from "./Call.ts"
 import { type Leaf, local } from "./Command.ts"
 import { configCommands } from "./config/Commands.ts"
 import { destinations } from "./Destinations.ts"
-import { describe, type Failure, KnownFaults, toJson, wrongUsage } from "./Failure.ts"
+import { describe, type Failure, OnlyChecks, toJson, usageFaultsOf, wrongUsage } from "./Failure.ts"
 import { type LocalCommands, localCommands } from "./LocalCommands.ts"
 import { mcp } from "./Mcp.ts"
 import { print, printError } from "./Output.ts"
@@ -93,14 +93,15 @@ const faultOf = (error: CliError.CliError): string => {
 const errorsOf = (error: CliError.CliError) => (error._tag === "ShowHelp" ? error.errors : [error])
 
 /** Without unknown flags, so that the rest can be checked. With a value, a similar flag is what was meant. */
-const withKnownFlags = (words: ReadonlyArray<string>, errors: ReadonlyArray<CliError.CliError>) => {
+const withKnownFlags = (words: ReadonlyArray<string>, unknown: ReadonlyArray<CliError.UnrecognizedOption>) => {
   const end = words.includes("--") ? words.indexOf("--") : words.length
+  const similarTo = new Map(unknown.map(({ option, suggestions }) => [option, suggestions[0]]))
   const known = words.slice(0, end).flatMap((word, n) => {
     const [name = ""] = word.split("=")
-    const unknown = errors.find((error) => error._tag === "UnrecognizedOption" && error.option === name)
-    if (unknown?._tag !== "UnrecognizedOption") return word
+    if (!similarTo.has(name)) return word
+    const similar = similarTo.get(name)
     const hasValue = word !== name || words[n + 1]?.startsWith("-") === false
-    return hasValue ? unknown.suggestions.slice(0, 1).map((similar) => similar + word.slice(name.length)) : []
+    return similar !== undefined && hasValue ? similar + word.slice(name.length) : []
   })
   return [...known, ...words.slice(end)]
 }
@@ -155,17 +156,25 @@ export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, ve
     const text = before.includes("--json") ? JSON.stringify(toJson(failure), null, 2) : describe(failure, command.name)
     return Effect.as(printError(text), failure.exit)
   }
-  type Performed = Effect.Effect<void, Failure, Effect.Services<ReturnType<typeof parse>>>
-  const perform = (words: ReadonlyArray<string>, known: ReadonlyArray<string>): Performed =>
-    Effect.catch(Effect.provideService(parse(withTexts(words, command)), KnownFaults, known), (error) => {
-      if (!CliError.isCliError(error)) return error
-      const errors = errorsOf(error)
-      if (errors.length === 0) return Effect.void
-      const faults = [...known, ...errors.map(faultOf)]
-      const isChecked = known.length > 0 || errors.some(({ _tag }) => _tag !== "UnrecognizedOption")
-      return isChecked ? wrongUsage(faults) : perform(withKnownFlags(words, errors), faults)
+  const faultsIn = (words: ReadonlyArray<string>) =>
+    Effect.match(Effect.provideService(parse(withTexts(words, command)), OnlyChecks, true), {
+      onSuccess: () => [],
+      onFailure: (error) => (CliError.isCliError(error) ? errorsOf(error).map(faultOf) : usageFaultsOf(error))
     })
-  return yield* perform(asked, []).pipe(Effect.as(0), Effect.catchTag("CliFailure", report), Effect.provide(layer))
+  return yield* parse(withTexts(asked, command)).pipe(
+    Effect.catchIf(CliError.isCliError, (error) => {
+      const errors = errorsOf(error)
+      const faults = errors.map(faultOf)
+      const unknown = errors.filter((each) => each._tag === "UnrecognizedOption")
+      if (errors.length === 0) return Effect.void
+      if (unknown.length < errors.length) return wrongUsage(faults)
+      // The parser stopped at these.
+      return Effect.flatMap(faultsIn(withKnownFlags(asked, unknown)), (others) => wrongUsage([...faults, ...others]))
+    }),
+    Effect.as(0),
+    Effect.catchTag("CliFailure", report),
+    Effect.provide(layer)
+  )
 })
 
 const layer = Layer.mergeAll(

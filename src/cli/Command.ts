@@ -6,7 +6,7 @@ import type { HttpClient } from "effect/http"
 import type { Client } from "../api/Client.ts"
 import * as Call from "./Call.ts"
 import type { Answer, EndpointName, Request } from "./Endpoint.ts"
-import { exitCodes, Failure, KnownFaults, refused, usage, wrongUsage } from "./Failure.ts"
+import { exitCodes, Failure, refused, stopIfOnlyChecks, usage } from "./Failure.ts"
 import { type Found, type Given, type InputOptions, inputOf, type Raw } from "./Input.ts"
 import { print, printJson } from "./Output.ts"
 import { rules } from "./Rules.ts"
@@ -38,8 +38,6 @@ const described =
       Command.withExamples(examples.map((command) => ({ command })))
     )
 
-const withoutFaults = Effect.flatMap(KnownFaults, (known) => (known.length === 0 ? Effect.void : wrongUsage(known)))
-
 /** A command of this program alone. */
 export const local = <C extends Config, R extends Services>(
   name: string,
@@ -47,7 +45,7 @@ export const local = <C extends Config, R extends Services>(
   config: C,
   run: (options: Infer<C>) => Effect.Effect<void, Failure, R>
 ): Leaf =>
-  described(texts)(Command.make(name, config, (options) => Effect.andThen(withoutFaults, run(options)))) as Leaf
+  described(texts)(Command.make(name, config, (options) => Effect.andThen(stopIfOnlyChecks, run(options)))) as Leaf
 
 type Remote<C extends Config, R> = (options: Infer<C>, connection: Call.Connection) => Effect.Effect<void, Failure, R>
 
@@ -59,14 +57,14 @@ const connected = <C extends Config, R>(name: string, texts: Texts, config: C, r
 /** A command that speaks to a server. */
 export const remote = <C extends Config, R>(name: string, texts: Texts, config: C, run: Remote<C, R>) =>
   connected(name, texts, config, (options: Infer<C>, connection) =>
-    Effect.andThen(withoutFaults, run(options, connection))
+    Effect.andThen(stopIfOnlyChecks, run(options, connection))
   )
 
 /** A command that speaks to a server without a key. */
 export const open = <C extends Config, R>(name: string, texts: Texts, config: C, run: Remote<C, R>) =>
   Command.make(name, { given: config, server: Struct.omit(Call.flags, ["adminKey"]) }, ({ given, server }) =>
     Effect.flatMap(Call.connectPublicly(server), (connection) =>
-      Effect.andThen(withoutFaults, run(given as Infer<C>, connection))
+      Effect.andThen(stopIfOnlyChecks, run(given as Infer<C>, connection))
     )
   ).pipe(described(texts), Call.withEarlyPublicFlags) as Leaf
 

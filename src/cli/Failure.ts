@@ -33,17 +33,26 @@ export const wrongUsage = (details: ReadonlyArray<string>): Failure =>
     faults: details.map((detail) => ({ pointer: "", detail }))
   })
 
-/** Faults that are known before a command reads its input. It reports them with its own, and does nothing. */
-export class KnownFaults extends Context.Reference("webhook-trigger/KnownFaults", {
-  defaultValue: (): ReadonlyArray<string> => []
-}) {}
+/** True: commands read their input and report what is wrong with it. They do nothing else. */
+export class OnlyChecks extends Context.Reference("webhook-trigger/OnlyChecks", { defaultValue: () => false }) {}
+
+/** What follows would do something. */
+export const stopIfOnlyChecks = Effect.flatMap(OnlyChecks, (isOn) => (isOn ? wrongUsage([]) : Effect.void))
+
+/** What is wrong with the words, if that is the failure. */
+export const usageFaultsOf = ({ detail, exit, faults, title }: Failure): ReadonlyArray<string> => {
+  if (exit !== exitCodes.usage) return []
+  return faults?.map(lineOf) ?? [detail ?? title]
+}
+
+const lineOf = ({ detail, pointer }: Fault): string => (pointer === "" ? detail : `${pointer}  ${detail}`)
 
 /** One line, and one more for each fault. */
 export const describe = ({ detail, faults, title }: Failure, command: string): string => {
   const more = title === "Wrong usage" && detail === undefined ? `; see ${command} --help` : ""
   return [
     detail === undefined || detail === title ? title + more : `${title}: ${detail}`,
-    ...(faults ?? []).map((fault) => `  ${fault.pointer === "" ? "" : `${fault.pointer}  `}${fault.detail}`)
+    ...(faults ?? []).map((fault) => `  ${lineOf(fault)}`)
   ].join("\n")
 }
 

@@ -17,7 +17,7 @@ import {
   type Request,
   wordsOf
 } from "./Endpoint.ts"
-import { type Failure, KnownFaults, wrongUsage } from "./Failure.ts"
+import { type Failure, stopIfOnlyChecks, wrongUsage } from "./Failure.ts"
 
 /** A flag or an argument, as help and completion show it. */
 export interface Word {
@@ -283,7 +283,7 @@ export const inputOf = <N extends EndpointName>(
     },
     read: Effect.fnUntraced(function* (words, connection, prepare = Effect.succeed) {
       const given: Given = (flag) => words[flag] ?? []
-      const faults = [...(yield* KnownFaults)]
+      const faults: Array<string> = []
       const wrong = new Set<string>()
       const raw: Record<Place, Record<string, unknown>> = { params: {}, query: {}, payload: {}, headers: {} }
       const areApart = (names: ReadonlyArray<string>): boolean => {
@@ -317,6 +317,7 @@ export const inputOf = <N extends EndpointName>(
         faults.push(faultText([field, ...rest], detail))
       }
       if (faults.length > 0) return yield* wrongUsage(Arr.dedupe(faults))
+      yield* stopIfOnlyChecks
 
       const found: Record<string, { readonly id: string }> = {}
       const texts: Record<string, string> = {}

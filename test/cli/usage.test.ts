@@ -42,6 +42,11 @@ describe("the words of a command line", () => {
         [["team", "list", "-x"], "Unrecognized flag: -x"],
         [["team", "delete", "a", "--yes", "--frob"], "Unrecognized flag: --frob"],
         [
+          ["team", "list", "--frob", "--url", "nowhere"],
+          "Unrecognized flag: --frob",
+          "--url or WEBHOOK_TRIGGER_URL must be an address such as http://localhost:8080"
+        ],
+        [
           ["team", "message", "a", "b", "--frob", "--wit"],
           "Unrecognized flag: --frob",
           "Unrecognized flag: --wit; did you mean --wait?"
