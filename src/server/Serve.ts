@@ -88,7 +88,6 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
       OptionsUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
       FolderUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
       UserUnusable: ({ message }) => Effect.fail(leaderUnusable(message)),
-      TeamExists: Effect.die,
       TeamUnknown: Effect.die
     })
   )

@@ -56,6 +56,8 @@ export const prepare = Effect.gen(function* () {
       (webhook): FirstWebhook.FirstWebhook => ({ webhook, token: Option.none() })
     )
   }
-  if (teams.length === 0) yield* createTeam(demo, yield* DateTime.now)
+  // The server listens already, so somebody else may create the team at the same moment.
+  const created = Effect.catchTag(createTeam(demo, yield* DateTime.now), "TeamExists", () => Effect.void)
+  if (teams.length === 0) yield* created
   return Option.some<FirstWebhook.FirstWebhook>(yield* FirstWebhook.create(demo, "Say hello to {{name}}.", "name"))
 }).pipe(Effect.withSpan("Demo.prepare"))
