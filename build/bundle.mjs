@@ -1,13 +1,25 @@
 // Bundles the program: it starts three times as fast from a few files as from a thousand. The package's entry points
 // for hosts stay separate modules.
-import { rmSync } from "node:fs"
+import { readFileSync, rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { build } from "esbuild"
+import { hashOf, root } from "./sources.mjs"
 
-const root = fileURLToPath(new URL("../", import.meta.url))
+/** The last line of each bundle. `tsc` writes files of the same name, without it. */
+const footer = `// from ${hashOf(["src/", "package-lock.json", "build/bundle.mjs"], ["src/ui/"])}`
+
+export const isCurrent = () => {
+  try {
+    return ["main", "evaluation"].every((name) =>
+      readFileSync(`${root}dist/${name}.js`, "utf8").endsWith(`${footer}\n`)
+    )
+  } catch {
+    return false
+  }
+}
 
 /** Bundles a program of this package into `dist/<name>.js`. Modules that it loads later go to `dist/<name>/`. */
 export const bundle = async (entry, name) => {
+  const { build } = await import("esbuild")
   rmSync(`${root}dist/${name}`, { recursive: true, force: true })
   await build({
     entryPoints: { [name]: entry },
@@ -24,6 +36,7 @@ export const bundle = async (entry, name) => {
     banner: {
       js: 'import { createRequire as createRequireOfBundle } from "node:module"; const require = createRequireOfBundle(import.meta.url);'
     },
+    footer: { js: footer },
     logLevel: "warning"
   })
 }

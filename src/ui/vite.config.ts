@@ -51,7 +51,6 @@ export default defineConfig({
   // A host serves the UI at the path of its choice.
   base: "./",
   plugins: [routes, compress],
-  esbuild: { jsx: "automatic", legalComments: "none" },
   build: {
     outDir,
     emptyOutDir: true,
