@@ -171,6 +171,21 @@ it.live("a request that each of ten webhooks with one URL ignores", () =>
   })
 )
 
+it.live(
+  "a server at rest",
+  () =>
+    Effect.gen(function* () {
+      const { read } = yield* scenario()
+      const seconds = 20
+      const before = read()
+      yield* Effect.sleep(`${seconds} seconds`)
+      const { prompts, statements } = perUnit(difference(read(), before), seconds)
+      expect(statements, `counted ${statements}`).toBeLessThan(2)
+      expect(prompts).toBe(0)
+    }),
+  60_000
+)
+
 it.live("a health check", () =>
   Effect.gen(function* () {
     const { read, call } = yield* scenario()

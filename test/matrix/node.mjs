@@ -1,5 +1,5 @@
 /**
- * `npm run test:node`: the tests of `npm test` on Node 22 and 24, which the npm registry brings, on Linux. `npm run test:node -- 24
+ * `npm run test:node`: the tests of `npm test` on Node 22, 24 and 26, which the npm registry brings, on Linux. `npm run test:node -- 24
  * test/flow` selects a version and files. The first time downloads a version into the user's cache folder.
  */
 import { execFileSync, spawnSync } from "node:child_process"
@@ -7,7 +7,7 @@ import { existsSync } from "node:fs"
 import { homedir } from "node:os"
 import { delimiter, join } from "node:path"
 
-const versions = { 22: "22.23.3", 24: "24.9.0" }
+const versions = { 22: "22.23.3", 24: "24.22.3", 26: "26.12.1" }
 
 const words = process.argv.slice(2)
 const wanted = words.filter((word) => word in versions)

@@ -55,8 +55,6 @@ const longestPause = Duration.seconds(30)
 const limits = { offers: 1_000, length: 50_000_000 }
 /** Webhooks whose offers are made at once. */
 const atOnce = 20
-/** How long not to look for offers, after none was found and if this server keeps none. */
-const restMillis = 5_000
 
 /** After which time it may pass; `undefined`: not by itself, or not soon. */
 const passesAfter = (refusal: TriggerRefused, tries: number): Duration.Duration | undefined => {
@@ -149,7 +147,6 @@ export const make = Effect.gen(function* () {
     weight: { of: ({ request }: Offer) => request.length, limit: 4_000_000 },
     commit: (offers: ReadonlyArray<Offer>) => store.keepOffers(offers, limits)
   })
-  let skipUntil = 0
 
   /** Offers of each webhook that are under way, and that no answer waits for. */
   const underWay = new Map<WebhookId, number>()
@@ -188,11 +185,7 @@ export const make = Effect.gen(function* () {
       const refusal = Result.isFailure(offered.result) ? offered.result.failure : undefined
       const due_at = refusal && dueAfter(refusal, { now: now(), tries: 1, until })
       if (due_at !== undefined) {
-        return Effect.map(keepUntil(due_at, 1), (isKept) => {
-          if (!isKept) return offered
-          skipUntil = 0
-          return { ...offered, again_until: until }
-        })
+        return Effect.map(keepUntil(due_at, 1), (isKept) => (isKept ? { ...offered, again_until: until } : offered))
       }
       if (keeping === undefined) return Effect.succeed(offered)
       return Effect.as(Effect.andThen(Fiber.await(keeping), Effect.ignore(store.removeOffer(id))), offered)
@@ -330,10 +323,8 @@ export const make = Effect.gen(function* () {
       )
     return Effect.gen(function* () {
       const at = now()
-      if (making.size >= atOnce || at.epochMilliseconds < skipUntil) return
-      skipUntil = at.epochMilliseconds + restMillis
+      if (making.size >= atOnce) return
       const due = yield* store.webhooksWithOffers(at, { limit: atOnce - making.size, except: [...making] })
-      if (due.length > 0 || making.size > 0) skipUntil = 0
       for (const id of due) {
         making.add(id)
         fork(

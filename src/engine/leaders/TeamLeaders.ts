@@ -4,10 +4,12 @@ import type { Unavailable } from "../../domain/Errors.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { HttpLeaderStore } from "../../repo/run/HttpLeaderStore.ts"
+import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as ReplacementGrace from "./ReplacementGrace.ts"
 
-/** How often the teams with leaders over HTTP are read, and the shortest time between two such reads. */
-const pollInterval = "1 second"
+/** In milliseconds: the teams with leaders over HTTP are read if nobody told them for this long. */
+const untoldFor = 1_250
+/** The shortest time between two such reads. */
 const pause = "50 millis"
 /** Questions to the broker at a time, and how long the answers may take. */
 const atOnce = 8
@@ -27,7 +29,7 @@ export interface FoundLeaders {
 export class TeamLeaders extends Context.Service<
   TeamLeaders,
   {
-    /** A leader over HTTP is present, as this process knows: it reads that each second, and when leaders change. */
+    /** A leader over HTTP is present, as this process knows: it is told or reads each second, and when leaders change. */
     readonly isOverHttp: (team: TeamName) => boolean
     readonly isLed: (team: TeamName) => Effect.Effect<boolean, Unavailable>
     /** The same for several, in bounded time. */
@@ -36,6 +38,8 @@ export class TeamLeaders extends Context.Service<
     readonly count: (team: TeamName) => Effect.Effect<number, Unavailable>
     /** As in `ReplacementGrace`. */
     readonly mayReplace: () => boolean
+    /** The teams with a leader over HTTP, as from `HttpLeaderStore.ledTeams` just now. */
+    readonly learn: (ledTeams: ReadonlyArray<TeamName>) => void
   }
 >()("webhook-trigger/TeamLeaders") {
   static readonly layer: Layer.Layer<TeamLeaders, never, Bus | ChangeFeed | HttpLeaderStore> = Layer.effect(
@@ -44,13 +48,20 @@ export class TeamLeaders extends Context.Service<
       const bus = yield* Bus
       const feed = yield* ChangeFeed
       const store = yield* HttpLeaderStore
-      const grace = ReplacementGrace.make(yield* Clock.Clock)
+      const clock = yield* Clock.Clock
+      const grace = ReplacementGrace.make(clock)
       let overHttp: ReadonlySet<TeamName> = new Set()
 
-      const read = Effect.gen(function* () {
-        overHttp = new Set(yield* store.ledTeams(yield* DateTime.now))
+      let toldAt = Number.NEGATIVE_INFINITY
+      const learn = (ledTeams: ReadonlyArray<TeamName>) => {
+        overHttp = new Set(ledTeams)
+        toldAt = stopwatch(clock)
         grace.read()
-      }).pipe(Effect.ignoreCause({ log: "Debug" }))
+      }
+      const read = Effect.flatMap(DateTime.now, store.ledTeams).pipe(
+        Effect.map(learn),
+        Effect.ignoreCause({ log: "Debug" })
+      )
 
       const changed = yield* Latch.make()
       yield* feed.listen((changes) => {
@@ -58,10 +69,12 @@ export class TeamLeaders extends Context.Service<
       })
       yield* read
       yield* Effect.gen(function* () {
-        const isChanged = Option.isSome(yield* Effect.timeoutOption(changed.await, pollInterval))
+        const left = Math.max(0, toldAt + untoldFor - stopwatch(clock))
+        const isChanged = Option.isSome(yield* Effect.timeoutOption(changed.await, left))
+        if (!isChanged && stopwatch(clock) < toldAt + untoldFor) return
         changed.closeUnsafe()
         yield* read
-        if (isChanged) yield* Effect.sleep(pause)
+        yield* Effect.sleep(pause)
       }).pipe(Effect.forever, Effect.forkScoped)
 
       const isOverHttp = (team: TeamName) => overHttp.has(team)
@@ -79,7 +92,8 @@ export class TeamLeaders extends Context.Service<
           return { led: having(true), leaderless: having(false), unknown: having(undefined), timedOut }
         }),
         count: (team) => Effect.map(bus.queue(team), ({ consumers }) => consumers + Number(isOverHttp(team))),
-        mayReplace: grace.mayReplace
+        mayReplace: grace.mayReplace,
+        learn
       })
     })
   )

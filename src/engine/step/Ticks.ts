@@ -1,9 +1,9 @@
-import { Clock, Context, DateTime, Duration, Effect, FiberHandle, Layer, Schedule } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, FiberHandle, FiberMap, Layer, Schedule } from "effect"
 import { Bus } from "../../bus/Bus.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import { LaneStore, type OutState } from "../../repo/run/LaneStore.ts"
+import { type DueWork, LaneStore, type OutState } from "../../repo/run/LaneStore.ts"
 import { type OutRun, RunStore } from "../../repo/run/RunStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
@@ -40,12 +40,15 @@ const isLookedFor = (before: number, age: number): boolean => {
 /**
  * The work of each second, by one server. It admits what no step touched: a leader came, or a limit was raised. It sends what
  * another server did not, finds prompts that the broker has lost, and ends what takes too long. It works from the rows alone.
+ * One statement says what there is to do.
  */
 export class Ticks extends Context.Service<
   Ticks,
   {
     /** This server does it at present. */
     readonly isHere: () => boolean
+    /** From now on this is run in each second in which there may be such work, unless it still runs. It delays no other work. */
+    readonly whenDue: (work: DueWork, run: Effect.Effect<void>) => void
   }
 >()("webhook-trigger/Ticks") {
   static readonly layer: Layer.Layer<
@@ -131,6 +134,16 @@ export class Ticks extends Context.Service<
         if (!(yield* lanes.closeWindows(yield* DateTime.now))) return
         yield* FiberHandle.run(prompts, Effect.ignoreCause({ log: "Debug" })(makePrompts), { onlyIfMissing: true })
       })
+
+      /** What `whenDue` was given. */
+      const others: Array<{ readonly work: DueWork; readonly run: Effect.Effect<void> }> = []
+      const running = yield* FiberMap.make<Effect.Effect<void>>()
+      const runOthers = (due: ReadonlySet<DueWork>) =>
+        Effect.forEach(
+          others.filter(({ work }) => due.has(work)),
+          ({ run }) => FiberMap.run(running, run, run, { onlyIfMissing: true }),
+          { discard: true }
+        )
 
       const wake = Effect.gen(function* () {
         for (const team of yield* lanes.wakeTeams(yield* DateTime.now)) {
@@ -230,6 +243,26 @@ export class Ticks extends Context.Service<
         for (const id of missing.keys()) if (!ids.has(id)) missing.delete(id)
       })
 
+      /** In this order, if there may be such work. */
+      const work: ReadonlyArray<readonly [ReadonlyArray<DueWork>, Effect.Effect<void, Unavailable>]> = [
+        [["stuck"], undoStuck],
+        [["deadlines", "out"], expire],
+        [["windows"], closeWindows],
+        [["rests"], wake],
+        [["windows", "rests", "waiting"], admit],
+        [["out"], lookAtAll]
+      ]
+      const mayBe = (due: ReadonlySet<DueWork>, work: ReadonlyArray<DueWork>) => work.some((each) => due.has(each))
+
+      /** What looks that need not be made would find. */
+      const skip = (due: ReadonlySet<DueWork>) => {
+        if (!mayBe(due, ["deadlines", "out"])) repliesWaitSince = undefined
+        if (!due.has("waiting")) stopped = []
+        if (due.has("out")) return
+        lastLook = clock.currentTimeMillisUnsafe()
+        missing.clear()
+      }
+
       let isHere = false
       let resend = resendRunning
       const tick = Effect.gen(function* () {
@@ -240,16 +273,23 @@ export class Ticks extends Context.Service<
         const wasHere = isHere
         isHere = false
         if (!reachesBroker) return
-        isHere = yield* Effect.tapError(lanes.claimTick(yield* DateTime.now, wasHere), () => noticeOutage)
-        if (!isHere) return
-        if (!wasHere && bus.durable && (yield* lanes.out).length > 0) yield* letAnswersCatchUp
+        const { due, ledTeams } = yield* Effect.tapError(
+          lanes.claimTick(yield* DateTime.now, wasHere),
+          () => noticeOutage
+        )
+        leaders.learn(ledTeams)
+        if (due === undefined) return
+        isHere = true
+        if (!wasHere && bus.durable && due.has("out")) yield* letAnswersCatchUp
         if (resend) {
           yield* lanes.forgetSent(yield* DateTime.now)
           resend = false
           yield* Effect.logWarning("Everything in flight is sent again, as RESEND_RUNNING says")
         }
-        for (const step of [undoStuck, expire, closeWindows, wake, admit, lookAtAll]) {
-          yield* Effect.ignoreCause({ log: "Debug" })(Effect.tapError(step, () => noticeOutage))
+        yield* runOthers(due)
+        skip(due)
+        for (const [kinds, step] of work) {
+          if (mayBe(due, kinds)) yield* Effect.ignoreCause({ log: "Debug" })(Effect.tapError(step, () => noticeOutage))
         }
       })
 
@@ -258,7 +298,12 @@ export class Ticks extends Context.Service<
         Effect.repeat(Schedule.spaced(interval)),
         Effect.forkScoped
       )
-      return { isHere: () => isHere }
+      return {
+        isHere: () => isHere,
+        whenDue: (work, run) => {
+          others.push({ work, run })
+        }
+      }
     })
   )
 }

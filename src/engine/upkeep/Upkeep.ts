@@ -9,6 +9,7 @@ import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { FileBucket } from "../../repo/run/FileBucket.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
+import type { DueWork } from "../../repo/run/LaneStore.ts"
 import { ProgressStore } from "../../repo/run/ProgressStore.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
 import { ThreadStore } from "../../repo/run/ThreadStore.ts"
@@ -34,9 +35,35 @@ export interface Task<R = never> {
   readonly run: Effect.Effect<unknown, unknown, R>
 }
 
+/** The server that does the work of each second runs it when there may be such work. Two at once do no harm. */
+interface DueTask {
+  readonly name: string
+  readonly due: DueWork
+  readonly run: Effect.Effect<unknown, unknown>
+}
+
+const dueTasks = Effect.gen(function* () {
+  const deliveries = yield* DeliveryStore
+  const { offerAgain } = yield* Trigger
+
+  const tasks: ReadonlyArray<DueTask> = [
+    { name: "retries of failed runs", due: "retries", run: yield* Retries.make },
+    { name: "offers to webhooks that share a URL", due: "offers", run: offerAgain },
+    // It reads the rows, so sending a prompt does no work for it.
+    { name: "deliveries of early events", due: "early", run: Effect.flatMap(DateTime.now, deliveries.deliverEarly) },
+    {
+      name: "buttons of runs that no longer ask",
+      due: "buttons",
+      run: Effect.flatMap(DateTime.now, (now) =>
+        deliveries.endButtons(DateTime.subtractDuration(now, buttonsEndWithin), now)
+      )
+    }
+  ]
+  return tasks
+})
+
 const engineTasks = Effect.gen(function* () {
   const bucket = yield* FileBucket
-  const deliveries = yield* DeliveryStore
   const files = yield* FileStore
   const history = yield* HistoryStore
   const outcomes = yield* Outcomes
@@ -44,27 +71,9 @@ const engineTasks = Effect.gen(function* () {
   const runs = yield* RunStore
   const threads = yield* ThreadStore
   const { threadIdle } = yield* Settings
-  const { offerAgain } = yield* Trigger
   const { tries } = yield* AlertEvaluation.Pace
-  const deliverEarly = yield* makeDeliverEarly
 
   const tasks: ReadonlyArray<Task> = [
-    { name: "retries of failed runs", every: "1 second", alone: "tick", run: yield* Retries.make },
-    { name: "offers to webhooks that share a URL", every: "1 second", alone: "tick", run: offerAgain },
-    {
-      name: "deliveries of early events",
-      every: "1 second",
-      alone: "tick",
-      run: deliverEarly
-    },
-    {
-      name: "buttons of runs that no longer ask",
-      every: "2 seconds",
-      alone: "tick",
-      run: Effect.flatMap(DateTime.now, (now) =>
-        deliveries.endButtons(DateTime.subtractDuration(now, buttonsEndWithin), now)
-      )
-    },
     {
       name: "ends of approvals",
       every: "1 minute",
@@ -132,21 +141,6 @@ const engineTasks = Effect.gen(function* () {
 /** Longer than any run waits for approval. Later replies to questions leave the buttons, so that few messages are looked at. */
 const buttonsEndWithin = Duration.days(14)
 
-/** How long not to look for destinations that want them, after none was found. */
-const skipFor = Duration.seconds(5)
-
-/** It reads the rows, so sending a prompt does no work for it. */
-const makeDeliverEarly = Effect.map(DeliveryStore, (store) => {
-  let skipUntil = Number.NEGATIVE_INFINITY
-  return Effect.gen(function* () {
-    const now = yield* DateTime.now
-    const at = DateTime.toEpochMillis(now)
-    if (at < skipUntil) return
-    if (yield* store.anyWantsEarly) yield* store.deliverEarly(now)
-    else skipUntil = at + Duration.toMillis(skipFor)
-  })
-})
-
 /** The pause between two portions, so that triggers are not delayed. */
 const rest = Duration.millis(50)
 
@@ -176,7 +170,8 @@ export const layer: Layer.Layer<
   | WebhookStore
 > = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { isHere } = yield* Ticks
+    const { isHere, whenDue } = yield* Ticks
+    for (const task of yield* dueTasks) whenDue(task.due, once(task))
     yield* keep(yield* engineTasks, isHere)
   })
 )
@@ -245,13 +240,17 @@ export const keep = <R>(
   Effect.forEach(tasks, (task) => Effect.forkScoped(repeated(task, isTicking)), { discard: true })
 
 const repeated = <R>({ alone, every, name, run }: Task<R>, isTicking: () => boolean) =>
-  Effect.suspend(() => (alone === "tick" && !isTicking() ? Effect.void : run)).pipe(
+  once({ name, run: Effect.suspend(() => (alone === "tick" && !isTicking() ? Effect.void : run)) }).pipe(
+    Effect.repeat(Schedule.spaced(every))
+  )
+
+const once = <R>({ name, run }: Pick<Task<R>, "name" | "run">): Effect.Effect<void, never, R> =>
+  Effect.asVoid(run).pipe(
     // The next run does what this one could not. While the database is out of reach, others say so.
     Effect.catchCause((cause) =>
       Cause.hasDies(cause)
         ? Effect.logError(`Upkeep failed: ${name}`, cause)
         : Effect.logDebug(`Upkeep failed: ${name}`, cause)
     ),
-    Effect.withSpan(`Upkeep: ${name}`),
-    Effect.repeat(Schedule.spaced(every))
+    Effect.withSpan(`Upkeep: ${name}`)
   )

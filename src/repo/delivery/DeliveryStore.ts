@@ -115,8 +115,6 @@ export const movedAttempt = (at: DateTime.Utc): DeliveryAttempt => ({
 export class DeliveryStore extends Context.Service<
   DeliveryStore,
   {
-    /** Whether a destination wants one of the `earlyEvents`. */
-    readonly anyWantsEarly: Effect.Effect<boolean, Unavailable>
     /**
      * Writes the deliveries of `run.started` for runs in work, and of `run.awaiting_approval`, and notifies; returns how many. A
      * run has one of each for each destination. Its end writes those of its start that are missing, so none is forgotten.

@@ -40,12 +40,39 @@ export interface CombinedRun
 /** The prompt of all its requests. */
 export type PlacedRun = Pick<CombinedRun, "run_id" | "prompt" | "layout" | "variables">
 
+/**
+ * What there may be to do in a second:
+ * - `stuck`: statements to undo (`undoStuck`).
+ * - `deadlines`: runs to end (`RunStore.expire`).
+ * - `windows`: windows to close (`closeWindows`), and prompts of closed ones to make.
+ * - `rests`: teams to wake (`wakeTeams`).
+ * - `waiting`: runs in lanes, which may be admitted. `out`: runs that are out.
+ * - `retries`: failed runs to try again (`RunStore.retriesDue`).
+ * - `offers`: requests to offer again (`OfferStore.webhooksWithOffers`).
+ * - `early`: destinations that want events of runs that have not ended (`DeliveryStore.deliverEarly`).
+ * - `buttons`: messages with buttons, which may have to end (`DeliveryStore.endButtons`).
+ */
+export type DueWork =
+  | ("stuck" | "deadlines" | "windows" | "rests" | "waiting" | "out")
+  | ("retries" | "offers" | "early" | "buttons")
+
+/** What a server is told each second. */
+export interface Second {
+  /** As from `HttpLeaderStore.ledTeams`. */
+  readonly ledTeams: ReadonlyArray<TeamName>
+  /** If this server does the work of this second: what there may be to do. */
+  readonly due?: ReadonlySet<DueWork>
+}
+
 /** The runs that wait and that are out, for the work of each second. */
 export class LaneStore extends Context.Service<
   LaneStore,
   {
-    /** Whether this server does the work of this second. Only one does, and keeps it (`isHere`) while it asks each second. */
-    readonly claimTick: (now: DateTime.Utc, isHere: boolean) => Effect.Effect<boolean, Unavailable>
+    /**
+     * Asks for the work of this second, in the one statement that each server makes while there is none. One server gets it,
+     * and keeps it (`isHere`) while it asks each second.
+     */
+    readonly claimTick: (now: DateTime.Utc, isHere: boolean) => Effect.Effect<Second, Unavailable>
     /**
      * Undoes statements of processes that do not read their results, as they are frozen: they hold their locks, such as that
      * of `RunStore.step`. Returns how many.

@@ -12,7 +12,7 @@ import { notify } from "../Changes.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { makeAttempts } from "./Attempts.ts"
-import { makeEarlyEvents } from "./EarlyEvents.ts"
+import { makeDeliverEarly } from "./EarlyEvents.ts"
 import { makeEndButtons } from "./EndButtons.ts"
 
 const columns = `d.id, d.destination_id, d.webhook_id, d.run_id, d.alert_id, d.event, d.status, d.created_at, d.next_attempt_at,
@@ -43,7 +43,7 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
           ))`
 
     const attempts = yield* makeAttempts
-    const early = yield* makeEarlyEvents
+    const deliverEarly = yield* makeDeliverEarly
     const endButtons = yield* makeEndButtons
 
     /** Of a chat message. */
@@ -138,7 +138,7 @@ export const layer: Layer.Layer<DeliveryStore, never, SqlClient.SqlClient> = Lay
 
     return DeliveryStore.of({
       ...attempts,
-      ...early,
+      deliverEarly,
       endButtons,
       runOfMessage,
       chatThreadOf,

@@ -1,25 +1,19 @@
 import { DateTime, Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, Statement } from "effect/sql"
 import { approvalEvent, startEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
 import { bucketOf, early, wantsEarly } from "../migrations/0001_deliveries.ts"
 import { isAwaitingApproval } from "../RunColumns.ts"
 
-/** `DeliveryStore.anyWantsEarly` and `DeliveryStore.deliverEarly`. */
-export const makeEarlyEvents = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const wanted = sql.literal(`d.webhook_id is not null and d.enabled and ${wantsEarly}`)
+/** A destination `d` of a webhook gets events of runs that have not ended. */
+export const getsEarly = Statement.fragment([
+  Statement.literal(`(d.webhook_id is not null and d.enabled and ${wantsEarly})`)
+])
 
-  const anyWantsEarly = bounded(
-    sql<{ readonly used: boolean }>`
-      select exists (select from webhook_trigger.destinations d where ${wanted}) as used`
-  ).pipe(
-    Effect.map(([row]) => row!.used),
-    Effect.withSpan("DeliveryStore.anyWantsEarly")
-  )
-
-  const deliverEarly = Effect.fn("DeliveryStore.deliverEarly")(function* (now: DateTime.Utc) {
+/** `DeliveryStore.deliverEarly`. */
+export const makeDeliverEarly = Effect.map(SqlClient.SqlClient, (sql) =>
+  Effect.fn("DeliveryStore.deliverEarly")(function* (now: DateTime.Utc) {
     const rows = yield* sql`
       with due as (
         insert into webhook_trigger.deliveries (
@@ -35,7 +29,7 @@ export const makeEarlyEvents = Effect.gen(function* () {
           select r.id, r.webhook_id, r.callback_url, r.accepted_at, ${approvalEvent}
           from webhook_trigger.runs r where ${isAwaitingApproval}
         ) as r on r.webhook_id = d.webhook_id
-        where ${wanted} and r.event in (select json_array_elements_text(d.events))
+        where ${getsEarly} and r.event in (select json_array_elements_text(d.events))
           and (d.kind <> 'callback' or starts_with(r.callback_url, d.url)) and not exists (
             select from webhook_trigger.deliveries known
             where known.destination_id = d.id and known.run_id = r.id and known.event = r.event
@@ -47,6 +41,4 @@ export const makeEarlyEvents = Effect.gen(function* () {
       select (select count(*) from notified) from due`
     return rows.length
   }, bounded)
-
-  return { anyWantsEarly, deliverEarly }
-})
+)

@@ -1,5 +1,5 @@
 import { DateTime, Duration, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import type { RunId } from "../../../domain/Id.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 import { whenTraced } from "../../../telemetry/Span.ts"
@@ -26,23 +26,29 @@ const leaderTypes: ColumnTypes = { team: "text", leader: "uuid", key_id: "uuid",
 const workTypes: ColumnTypes = { team: "text", leader: "uuid", run_id: "uuid" }
 const offerTypes: ColumnTypes = { team: "text", run_id: "uuid", redelivered: "boolean" }
 
+const timeOf = (sql: SqlClient.SqlClient, time: DateTime.Utc) => sql`${DateTime.toDateUtc(time)}::timestamptz`
+
+/** The leader of `h` is present. */
+const isLed = (sql: SqlClient.SqlClient, now: DateTime.Utc) => sql`(
+  h.leader is not null and h.seen_at > ${timeOf(sql, DateTime.subtractDuration(now, absentAfter))}
+  and exists (select from webhook_trigger.leader_keys k where k.id = h.key_id)
+)`
+
+/** `HttpLeaderStore.ledTeams`. */
+export const ledTeams = (sql: SqlClient.SqlClient, now: DateTime.Utc): Statement.Fragment =>
+  sql`select h.team from webhook_trigger.http_leaders h where ${isLed(sql, now)}`
+
 export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = Layer.effect(
   HttpLeaderStore,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const timeOf = (time: DateTime.Utc) => sql`${DateTime.toDateUtc(time)}::timestamptz`
-    const before = (now: DateTime.Utc, time: Duration.Duration) => timeOf(DateTime.subtractDuration(now, time))
+    const before = (now: DateTime.Utc, time: Duration.Duration) => timeOf(sql, DateTime.subtractDuration(now, time))
     /** What a crash of the database loses of these rows does no harm, so commits do not wait for the disk. */
     const relaxed = sql`relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
     const isLocked = sql.literal("order by h.team for no key update of h")
     const changed = (what: "LeaderChanged" | "RunOffered", query: string) =>
       notify(sql, what, sql`select team as name from ${sql.literal(query)}`)
-    /** The leader of `h` is present. */
-    const isLed = (now: DateTime.Utc) => sql`(
-      h.leader is not null and h.seen_at > ${before(now, absentAfter)}
-      and exists (select from webhook_trigger.leader_keys k where k.id = h.key_id)
-    )`
 
     const askToLead = Effect.fnUntraced(
       function* (leaders: ReadonlyArray<AskingLeader>, now: DateTime.Utc, { mayReplace }: { mayReplace: boolean }) {
@@ -76,7 +82,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
             order by t.team for key share of t
           ), added as (
             insert into webhook_trigger.http_leaders (team, leader, key_id, seen_at)
-            select a.team, a.leader, a.key_id, ${timeOf(now)} from relaxed, asking a join new using (team)
+            select a.team, a.leader, a.key_id, ${timeOf(sql, now)} from relaxed, asking a join new using (team)
             on conflict do nothing returning team
           ), known as materialized (
             select h.*, a.leader as asking, a.key_id as asking_key
@@ -86,7 +92,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
             update webhook_trigger.http_leaders h set
               leader = k.asking,
               key_id = k.asking_key,
-              seen_at = greatest(k.seen_at, ${timeOf(now)}),
+              seen_at = greatest(k.seen_at, ${timeOf(sql, now)}),
               taken = true,
               redelivered = k.redelivered or k.taken and k.leader is distinct from k.asking
             from known k, relaxed where h.team = k.team
@@ -113,13 +119,13 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
         if (works.length === 0) return []
         const rows = yield* sql`
           with ${relaxed}, kept as materialized (
-            select h.team, coalesce(r.stop_at <= ${timeOf(now)}, false) as cancelled
+            select h.team, coalesce(r.stop_at <= ${timeOf(sql, now)}, false) as cancelled
             from webhook_trigger.http_leaders h
             join ${recordset(sql, workTypes, works)} on i.team = h.team and i.leader = h.leader and i.run_id = h.run_id
             join webhook_trigger.runs r on r.id = i.run_id
             where r.id = any(${runIds(sql, works)}) and ${isOut} ${isLocked}
           )
-          update webhook_trigger.http_leaders h set seen_at = greatest(h.seen_at, ${timeOf(now)}), taken = true
+          update webhook_trigger.http_leaders h set seen_at = greatest(h.seen_at, ${timeOf(sql, now)}), taken = true
           from kept k, relaxed where h.team = k.team
           returning h.team, h.leader, h.run_id, k.cancelled`
         return rows.map((row) => fromRow<Work & { readonly cancelled: boolean }>(row))
@@ -150,7 +156,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
         yield* sql`
           with ${relaxed}, left_teams as (
             update webhook_trigger.http_leaders h set
-              leader = null, key_id = null, left_by = h.leader, left_at = ${timeOf(now)}
+              leader = null, key_id = null, left_by = h.leader, left_at = ${timeOf(sql, now)}
             from relaxed where h.team = ${team} and h.leader = ${leader}
             returning h.team
           ), ${changed("LeaderChanged", "left_teams")}
@@ -190,7 +196,7 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
         const [row] = yield* sql<{ readonly is_free: boolean }>`
           with ${relaxed}, withdrawn as (
             update webhook_trigger.http_leaders h set run_id = null from relaxed
-            where ${offered} and not ${isLed(now)} returning h.team
+            where ${offered} and not ${isLed(sql, now)} returning h.team
           )
           select exists (select from withdrawn)
             or not exists (select from webhook_trigger.http_leaders h where ${offered}) as is_free`
@@ -200,16 +206,6 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
       whenTraced("HttpLeaderStore.withdrawRun")
     )
 
-    const ledTeams = Effect.fnUntraced(
-      function* (now: DateTime.Utc) {
-        const rows = yield* sql<{ readonly team: TeamName }>`
-          select h.team from webhook_trigger.http_leaders h where ${isLed(now)}`
-        return rows.map(({ team }) => team)
-      },
-      bounded,
-      whenTraced("HttpLeaderStore.ledTeams")
-    )
-
     return HttpLeaderStore.of({
       askToLead,
       keepRuns,
@@ -217,7 +213,10 @@ export const layer: Layer.Layer<HttpLeaderStore, never, SqlClient.SqlClient> = L
       leaveTeam,
       offerRuns,
       withdrawRun,
-      ledTeams
+      ledTeams: (now) =>
+        bounded(
+          Effect.map(sql<{ readonly team: TeamName }>`${ledTeams(sql, now)}`, (rows) => rows.map(({ team }) => team))
+        ).pipe(whenTraced("HttpLeaderStore.ledTeams"))
     })
   })
 )

@@ -1,13 +1,15 @@
 import { DateTime, Effect, Layer } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import { SqlClient, Statement } from "effect/sql"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import type { TeamName } from "../../../domain/Team.ts"
-import { type Lane, LaneStore, type OutState } from "../../run/LaneStore.ts"
+import { type DueWork, type Lane, LaneStore, type OutState } from "../../run/LaneStore.ts"
 import { notify } from "../Changes.ts"
 import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
+import { getsEarly } from "../delivery/EarlyEvents.ts"
 import { inLane, isOut, isWaiting, live, mayWork, runColumns, unreleased } from "../RunColumns.ts"
 import { makeCloseWindows, makeCombined } from "./Coalesce.ts"
+import { ledTeams } from "./HttpLeaderStoreSql.ts"
 import { outColumns, outRunFromRow } from "./OutRuns.ts"
 import { awake } from "./Rest.ts"
 import { lastReport } from "./Threads.ts"
@@ -29,8 +31,43 @@ export const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment
 /** In milliseconds: a server comes back each second; another one takes its place when it has not. */
 const ownPause = 500
 const takenOverAfter = 1_900
-/** In milliseconds: a living process reads its results much sooner. */
-const stuckAfter = 2_000
+
+/** A session `a` whose process does not read its results; a living one reads them much sooner. */
+const isStuck = Statement.fragment([
+  Statement.literal(`(
+    a.datname = current_database() and a.wait_event = 'ClientWrite'
+    and a.query_start < clock_timestamp() - interval '2 seconds'
+  )`)
+])
+
+/**
+ * As an array. The order of each leads through an index, as the planner may take what seldom matches for frequent, and read
+ * the whole table. It ignores the order of `exists`.
+ */
+const dueOf = (sql: SqlClient.SqlClient, time: Statement.Fragment): Statement.Fragment => {
+  const work: { readonly [W in DueWork]: ReadonlyArray<Statement.Fragment> } = {
+    stuck: [sql`pg_stat_activity a where ${isStuck}`],
+    deadlines: [
+      sql`webhook_trigger.runs r where r.status in ${live} and r.deadline_at <= ${time} order by r.deadline_at`
+    ],
+    windows: [
+      sql`webhook_trigger.windows where closed or until <= ${time}`,
+      sql`webhook_trigger.window_deliveries where expires_at <= ${time} order by expires_at`,
+      sql`webhook_trigger.cancel_events where expires_at <= ${time} order by expires_at`
+    ],
+    rests: [sql`webhook_trigger.teams where resting_until <= ${time}`],
+    waiting: [sql`webhook_trigger.runs r where ${inLane} order by r.team`],
+    out: [sql`webhook_trigger.runs r where ${isOut} order by r.team`],
+    retries: [sql`webhook_trigger.runs r where r.retry_at <= ${time} order by r.retry_at`],
+    offers: [sql`webhook_trigger.offers where due_at <= ${time} order by due_at`],
+    early: [sql`webhook_trigger.destinations d where ${getsEarly} order by d.webhook_id`],
+    buttons: [sql`webhook_trigger.deliveries where buttons = 'shown' order by created_at`]
+  }
+  const rows = Object.entries(work).flatMap(([name, sources]) =>
+    sources.map((source) => sql`(select ${sql.literal(`'${name}'`)} from ${source} limit 1)`)
+  )
+  return sql`to_json(array(${rows.reduce((some, row) => sql`${some} union all ${row}`)}))`
+}
 
 export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.effect(
   LaneStore,
@@ -39,25 +76,23 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
 
     const claimTick = Effect.fn("LaneStore.claimTick")(function* (now: DateTime.Utc, isHere: boolean) {
       const time = sql`${DateTime.toDateUtc(now)}::timestamptz`
-      const rows = yield* sql`
+      const [row] = yield* sql<{ readonly led: ReadonlyArray<TeamName>; readonly due: ReadonlyArray<DueWork> | null }>`
         with relaxed as materialized (select set_config('synchronous_commit', 'off', true)), free as materialized (
           select one from webhook_trigger.ticks
           where ticked_at <= ${time} - ${isHere ? ownPause : takenOverAfter} * interval '1 millisecond'
             or ticked_at > ${time} + interval '1 minute'
           for no key update skip locked
+        ), claimed as (
+          update webhook_trigger.ticks t set ticked_at = ${time} from free, relaxed where t.one = free.one
+          returning t.one
         )
-        update webhook_trigger.ticks t set ticked_at = ${time} from free, relaxed where t.one = free.one
-        returning t.one`
-      return rows.length > 0
+        select to_json(array(${ledTeams(sql, now)})) as led, (select ${dueOf(sql, time)} from claimed) as due`
+      return { ledTeams: row!.led, ...(row!.due !== null && { due: new Set(row!.due) }) }
     }, bounded)
 
     // No timeout of PostgreSQL ends a session that waits for its client.
     const undoStuck = bounded(sql`
-      with stuck as materialized (
-        select a.pid from pg_stat_activity a
-        where a.datname = current_database() and a.wait_event = 'ClientWrite'
-          and a.query_start < clock_timestamp() - ${stuckAfter} * interval '1 millisecond'
-      )
+      with stuck as materialized (select a.pid from pg_stat_activity a where ${isStuck})
       select pg_terminate_backend(s.pid) from stuck s where exists (
         select from pg_locks l join pg_class c on c.oid = l.relation
         where l.pid = s.pid and l.mode <> 'AccessShareLock' and c.relnamespace = 'webhook_trigger'::regnamespace

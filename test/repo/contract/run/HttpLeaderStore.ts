@@ -87,7 +87,14 @@ const finish = (run_id: RunId) => endOne(run_id, success("done"), 1)
 const keep = (leader: Leader, run_id: RunId, ms: number) =>
   Effect.flatMap(Repo, (repo) => repo.keepRuns([{ ...who(leader), run_id }], at(ms)))
 
-const led = (ms: number) => Effect.flatMap(Repo, (repo) => repo.ledTeams(at(ms)))
+/** From both statements that tell. */
+const led = (ms: number) =>
+  Effect.gen(function* () {
+    const repo = yield* Repo
+    const teams = yield* repo.ledTeams(at(ms))
+    expect((yield* repo.claimTick(at(ms), false)).ledTeams).toEqual(teams)
+    return teams
+  })
 
 export const httpLeaderStore = (test: Test): void => {
   test(

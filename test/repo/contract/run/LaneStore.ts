@@ -2,7 +2,10 @@ import { expect } from "@effect/vitest"
 import { Effect } from "effect"
 import type { RunId } from "../../../../src/domain/Id.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
+import type { DueWork } from "../../../../src/repo/run/LaneStore.ts"
+import { newDestination } from "../delivery/fixtures.ts"
 import {
+  acceptOne,
   admitNext,
   admitOne,
   at,
@@ -118,19 +121,65 @@ export const laneStore = (test: Test): void => {
     "gives the work of a second to one server, which keeps it until it does not come back",
     Effect.gen(function* () {
       const repo = yield* Repo
+      const claim = (ms: number, isHere: boolean) =>
+        Effect.map(repo.claimTick(at(ms), isHere), ({ due }) => due !== undefined)
       const first = yield* Effect.all(
-        count(20).map(() => repo.claimTick(at(0), false)),
+        count(20).map(() => claim(0, false)),
         together
       )
       expect(first.filter((isMine) => isMine)).toHaveLength(1)
-      expect(yield* repo.claimTick(at(1_000), false)).toBe(false)
-      expect(yield* repo.claimTick(at(1_000), true)).toBe(true)
-      expect(yield* repo.claimTick(at(1_100), true)).toBe(false)
-      expect(yield* repo.claimTick(at(2_899), false)).toBe(false)
-      expect(yield* repo.claimTick(at(2_900), false)).toBe(true)
+      expect(yield* claim(1_000, false)).toBe(false)
+      expect(yield* claim(1_000, true)).toBe(true)
+      expect(yield* claim(1_100, true)).toBe(false)
+      expect(yield* claim(2_899, false)).toBe(false)
+      expect(yield* claim(2_900, false)).toBe(true)
       // A clock that was far ahead.
-      yield* repo.claimTick(at(10_000_000), false)
-      expect(yield* repo.claimTick(at(5_000), false)).toBe(true)
+      yield* claim(10_000_000, false)
+      expect(yield* claim(5_000, false)).toBe(true)
+    })
+  )
+
+  test(
+    "says what there may be to do in a second",
+    Effect.gen(function* () {
+      const repo = yield* Repo
+      let ms = 0
+      /** What comes with this change, and what goes. */
+      let before: ReadonlyArray<DueWork> = []
+      const change = Effect.fnUntraced(function* (made: Effect.Effect<unknown, unknown, Repo>, later = 0) {
+        yield* made
+        ms += 1_000 + later
+        const due = [...(yield* repo.claimTick(at(ms), true)).due!]
+        const without = (some: ReadonlyArray<DueWork>, others: ReadonlyArray<DueWork>) =>
+          some.filter((work) => !others.includes(work))
+        const changed = { now: without(due, before), gone: without(before, due) }
+        before = due
+        return changed
+      })
+      const nothing = { now: [], gone: [] }
+      expect(yield* change(Effect.void)).toEqual(nothing)
+      const [webhook, other, third] = yield* Effect.forEach(["a", "b", "c"], (name) =>
+        createWebhook({ team: team(name) })
+      )
+      const window = { key: "k", until: at(60_000) }
+      expect(yield* change(Effect.flatMap(newRun(webhook!, { coalesce: window }), acceptOne))).toEqual(nothing)
+      expect(yield* change(queueRun(webhook!, { mode: "wait", deadline_at: at(20_000) }))).toEqual({
+        ...nothing,
+        now: ["waiting"]
+      })
+      expect(yield* change(admitNext([team("a")]))).toEqual({ now: ["out"], gone: ["waiting"] })
+      expect(yield* change(Effect.void, 20_000)).toEqual({ ...nothing, now: ["deadlines"] })
+      expect(yield* change(repo.expire(at(ms)))).toEqual({ ...nothing, gone: ["deadlines"] })
+      const [out] = yield* outIds
+      expect(yield* change(releaseOne(out!, ms))).toEqual({ ...nothing, gone: ["out"] })
+      const failed = yield* queueRun(other!, { attempt: 1, max_attempts: 3, retry_after_seconds: 60 })
+      expect(yield* change(endOne(failed, outcomes.error, ms))).toEqual(nothing)
+      expect(yield* change(Effect.void, 60_000)).toEqual({ ...nothing, now: ["windows", "retries"] })
+      expect(yield* change(repo.closeWindows(at(ms)))).toEqual({ now: ["waiting"], gone: ["windows"] })
+      expect(yield* change(repo.callOffRetries([failed]))).toEqual({ ...nothing, gone: ["retries"] })
+      const wanting = (enabled: boolean) => newDestination(third!.id, { events: ["run.started"], enabled })
+      expect(yield* change(wanting(false))).toEqual(nothing)
+      expect(yield* change(wanting(true))).toEqual({ ...nothing, now: ["early"] })
     })
   )
 }

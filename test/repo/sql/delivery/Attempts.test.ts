@@ -63,7 +63,7 @@ describe("deliveries on PostgreSQL", () => {
         yield* newDestination(webhook.id, { events: ["run.started"] })
         yield* sendRun(webhook, 50)
         yield* (yield* SqlClient.SqlClient)`analyze webhook_trigger.destinations, webhook_trigger.runs`
-        for (const look of [Effect.asVoid(repo.anyWantsEarly), Effect.asVoid(repo.deliverEarly(at(200)))]) {
+        for (const look of [Effect.asVoid(repo.claimTick(at(200), false)), Effect.asVoid(repo.deliverEarly(at(200)))]) {
           const [statement] = yield* recorder.of(look)
           const { rows, scans } = yield* readsOf(statement!, ["destinations", "runs"])
           expect(scans).not.toContain("Seq Scan")
