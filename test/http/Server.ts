@@ -43,8 +43,7 @@ export const adminKey = "an-admin-key-for-tests"
 
 /** For tests that wait for alerts. */
 export const quickPace: Context.Service.Shape<typeof Pace> = {
-  interval: Duration.millis(300),
-  tries: Duration.millis(100)
+  interval: Duration.millis(300)
 }
 
 const testSecretKey: SecretKey = Redacted.make(new Uint8Array(32).fill(7))

@@ -14,11 +14,7 @@ import * as Measures from "./Measures.ts"
 
 /** How often it is measured. Tests choose a faster pace. */
 export class Pace extends Context.Reference("webhook-trigger/AlertEvaluation.Pace", {
-  defaultValue: () => ({
-    interval: Duration.seconds(15),
-    /** Each server tries more often, so that another one follows soon if one stops. */
-    tries: Duration.seconds(5)
-  })
+  defaultValue: () => ({ interval: Duration.seconds(15) })
 }) {}
 
 /** How long alerts are kept that are over. */
@@ -33,7 +29,8 @@ export const make: Effect.Effect<
   never,
   AlertStore | DestinationStore | HistoryStore | Settings | TeamLeaders | TeamStore | WebhookStore
 > = Effect.gen(function* () {
-  const { interval } = yield* Pace
+  // Each server comes back after an interval. By clocks that are being corrected, that may be a little less.
+  const pause = Duration.times((yield* Pace).interval, 0.9)
   const store = yield* AlertStore
   const webhooks = yield* WebhookStore
   const measure = yield* Measures.make
@@ -77,7 +74,7 @@ export const make: Effect.Effect<
   return Effect.gen(function* () {
     if (!(yield* store.isNeeded)) return
     const now = yield* DateTime.now
-    if (!(yield* store.beginMeasuring(now, interval))) return
+    if (!(yield* store.beginMeasuring(now, pause))) return
     const paused = yield* pauses(now)
     const enabled = (yield* store.rules).filter(({ enabled }) => enabled)
     const { breaches, rules } = yield* measure(enabled, now)

@@ -71,7 +71,7 @@ const engineTasks = Effect.gen(function* () {
   const runs = yield* RunStore
   const threads = yield* ThreadStore
   const { threadIdle } = yield* Settings
-  const { tries } = yield* AlertEvaluation.Pace
+  const { interval } = yield* AlertEvaluation.Pace
 
   const tasks: ReadonlyArray<Task> = [
     {
@@ -82,8 +82,7 @@ const engineTasks = Effect.gen(function* () {
         expired.forEach(outcomes.recorded)
       )
     },
-    // Another server follows soon if the one that measures stops.
-    { name: "alerts", every: tries, alone: "lock", run: yield* AlertEvaluation.make },
+    { name: "alerts", every: interval, alone: "lock", run: yield* AlertEvaluation.make },
     {
       name: "counts of ended runs",
       // More often than charts need: each reader counts the ends since then.

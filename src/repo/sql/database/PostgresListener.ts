@@ -1,7 +1,7 @@
 import { Deferred, Effect, Queue, Schedule, type Scope } from "effect"
 import { SqlError } from "effect/sql"
 import { causeOf } from "./Database.ts"
-import { isReadOnly, openSession, type SessionOptions } from "./Driver.ts"
+import { openSession, type SessionOptions } from "./Driver.ts"
 import { channel, makeListeners, type Notifications } from "./Notifications.ts"
 
 const probeEvery = "5 seconds"
@@ -52,26 +52,26 @@ export const listen = (options: SessionOptions): Effect.Effect<Notifications["Se
           session.cut()
         })
       )
-      const requireWrites = Effect.filterOrFail(
-        isReadOnly(session),
-        (readOnly) => !readOnly,
-        () => new Error("the database is read-only")
-      )
-      const lookForOthers = Effect.gen(function* () {
+      /** Whether this one is alone. Fails if the server does not write. */
+      const look = Effect.gen(function* () {
         yield* hearAll
         const begunBefore = othersBegun
-        const found = yield* session.execute(others, [])
+        const [found] = yield* session.execute(state, [])
         yield* hearAll
-        isAlone = found.length === 0 && othersBegun === begunBefore
+        if (found!.readonly) return yield* Effect.fail(new Error("the database is read-only"))
+        return !found!.others && othersBegun === begunBefore
       })
-      yield* requireWrites
+      const lookForOthers = Effect.map(look, (seesNone) => {
+        isAlone = seesNone
+      })
+      yield* look
       yield* session.execute(`select pg_advisory_lock_shared(${lock.join(", ")})`, [])
       yield* session.execute(`select pg_notify('${channel}', '${begins}')`, [])
       yield* lookForOthers
       yield* Deferred.succeed(attempted, undefined)
       if (interrupted) yield* Effect.logInfo("Notifications from the database are back")
       interrupted = false
-      const probe = Effect.delay(Effect.andThen(requireWrites, lookForOthers), probeEvery)
+      const probe = Effect.delay(lookForOthers, probeEvery)
       const hearNext = Effect.map(Queue.take(heard), ({ payload }) => hear(payload))
       yield* Effect.raceFirst(Effect.forever(hearNext), Effect.forever(probe))
     }).pipe(Effect.scoped)
@@ -98,10 +98,11 @@ export const listen = (options: SessionOptions): Effect.Effect<Notifications["Se
     }
   })
 
-const others = `
-  select from pg_locks where locktype = 'advisory' and classid = ${lock[0]} and objid = ${lock[1]} and objsubid = 2
-    and database = (select oid from pg_database where datname = current_database()) and pid <> pg_backend_pid()
-  limit 1`
+const state = `
+  select current_setting('transaction_read_only') = 'on' as readonly, exists (
+    select from pg_locks where locktype = 'advisory' and classid = ${lock[0]} and objid = ${lock[1]} and objsubid = 2
+      and database = (select oid from pg_database where datname = current_database()) and pid <> pg_backend_pid()
+  ) as others`
 
 const reasonOf = (error: Error): string => {
   const cause = SqlError.isSqlError(error) ? causeOf(error) : error
