@@ -10,6 +10,7 @@ import { leadOn } from "../support/AmqpLeader.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { Gate } from "../support/Gate.ts"
 import * as InProcess from "../support/InProcess.ts"
+import { receiver } from "../support/Receiver.ts"
 import { until, untilEffect } from "../support/Until.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
@@ -109,6 +110,30 @@ describe("a management with a listener of its own", () => {
       const secured = ({ headers }: Answer) => headers.has("strict-transport-security")
       expect(secured(yield* callers("GET", "/health/live"))).toBe(true)
       expect(secured(yield* management("GET", "/health/live"))).toBe(false)
+    })
+  )
+
+  it.live("is not linked from messages: PUBLIC_URL does not lead to its pages", () =>
+    Effect.gen(function* () {
+      const settings = { PUBLIC_URL: "https://hooks.example.com/in", CALLBACK_ALLOW: "127.0.0.1" }
+      const { management } = yield* serve(settings)
+      const { addresses } = yield* InProcess.serve({ ADMIN_API_KEY, ...settings })
+      const messageFrom = (http: ReturnType<typeof call>) =>
+        Effect.gen(function* () {
+          const { received, url } = yield* receiver(204)
+          const { token, webhook } = yield* newWebhook(http, "demo")
+          // A long message says where the rest is.
+          const template = "{% for i in (1..500) %}{{ run.response }}\n\n{% endfor %}"
+          const body = { kind: "discord", url, body: "template", template }
+          expect((yield* http("POST", `/api/webhooks/${webhook.id}/destinations`, { headers, body })).status).toBe(201)
+          yield* http("POST", `/webhook/trigger/${token}`, sample)
+          return (yield* Effect.promise(() => until("the message arrives", () => received[0]))).body
+        })
+      const link = /https:\/\/hooks\.example\.com\/in\/runs\/[\da-f-]{36}/
+      expect(yield* messageFrom(call(`http://${addresses[0]}`))).toMatch(link)
+      const message = yield* messageFrom(management)
+      expect(message).toContain("hello")
+      expect(message).not.toContain("hooks.example.com")
     })
   )
 

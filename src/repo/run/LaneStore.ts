@@ -69,8 +69,8 @@ export class LaneStore extends Context.Service<
   LaneStore,
   {
     /**
-     * Asks for the work of this second, in the one statement that each server makes while there is none. One server gets it,
-     * and keeps it (`isHere`) while it asks each second.
+     * Asks for the work of this second: the only statement that a server makes each second while there is none. One server
+     * gets the work, and keeps it (`isHere`) while it asks each second.
      */
     readonly claimTick: (now: DateTime.Utc, isHere: boolean) => Effect.Effect<Second, Unavailable>
     /**
