@@ -1,26 +1,19 @@
 // Bundles the program: it starts three times as fast from a few files as from a thousand. The package's entry points
 // for hosts stay separate modules.
-import { readFileSync, rmSync } from "node:fs"
+import { rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { hashOf, root } from "./sources.mjs"
+import { endsWith, hashOf, root } from "./sources.mjs"
 
 /** The last line of each bundle. `tsc` writes files of the same name, without it. */
 const footer = `// from ${hashOf(["src/", "package-lock.json", "build/bundle.mjs"], ["src/ui/"])}`
 
-export const isCurrent = () => {
-  try {
-    return ["main", "evaluation"].every((name) =>
-      readFileSync(`${root}dist/${name}.js`, "utf8").endsWith(`${footer}\n`)
-    )
-  } catch {
-    return false
-  }
-}
+export const isCurrent = () => ["main", "evaluation"].every((name) => endsWith(`${root}dist/${name}.js`, `${footer}\n`))
 
 /** Bundles a program of this package into `dist/<name>.js`. Modules that it loads later go to `dist/<name>/`. */
 export const bundle = async (entry, name) => {
   const { build } = await import("esbuild")
-  rmSync(`${root}dist/${name}`, { recursive: true, force: true })
+  // The entry first: without its modules it must not look current.
+  for (const path of [`${name}.js`, name]) rmSync(`${root}dist/${path}`, { recursive: true, force: true })
   await build({
     entryPoints: { [name]: entry },
     outdir: `${root}dist`,

@@ -11,7 +11,7 @@ const parts = [
   { what: "the database", script: "./database.mjs", isCurrent: database.isCurrent() }
 ].filter(({ isCurrent }) => !isCurrent)
 
-/** In a process of its own; fails with what it has printed. */
+/** In a process of its own, which prints why it fails. */
 const build = ({ script, what }) =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url))], { stdio: "inherit" })
@@ -22,7 +22,7 @@ const build = ({ script, what }) =>
 if (parts.length > 0) {
   const begunAt = performance.now()
   const names = new Intl.ListFormat("en").format(parts.map(({ what }) => what))
-  console.error(`Building ${names}: once, and again after changes. This takes 10 to 30 seconds.`)
+  console.error(`Building ${names}: once, and again after changes. This may take half a minute.`)
   await Promise.all(parts.map(build))
   console.error(`Built in ${Math.round((performance.now() - begunAt) / 1_000)} s.`)
 }

@@ -1,18 +1,12 @@
 // Builds the web UI into `dist/ui`.
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs"
+import { copyFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { hashOf, root } from "./sources.mjs"
+import { endsWith, hashOf, root } from "./sources.mjs"
 
 const builtFrom = `${root}dist/ui/.vite/sources`
 const sources = hashOf(["src/ui/", "src/api/", "src/domain/", "package-lock.json", "build/ui.mjs"])
 
-export const isCurrent = () => {
-  try {
-    return readFileSync(builtFrom, "utf8") === sources
-  } catch {
-    return false
-  }
-}
+export const isCurrent = () => endsWith(builtFrom, sources)
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { build } = await import("vite")

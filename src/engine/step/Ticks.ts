@@ -47,7 +47,7 @@ export class Ticks extends Context.Service<
   {
     /** This server does it at present. */
     readonly isHere: () => boolean
-    /** From now on this is run in each second in which there may be such work, unless it still runs. It delays no other work. */
+    /** From now on this does such work, in each second in which there may be some, unless it still runs. It delays no other work. */
     readonly whenDue: (work: DueWork, run: Effect.Effect<void>) => void
   }
 >()("webhook-trigger/Ticks") {
@@ -136,12 +136,12 @@ export class Ticks extends Context.Service<
       })
 
       /** What `whenDue` was given. */
-      const others: Array<{ readonly work: DueWork; readonly run: Effect.Effect<void> }> = []
-      const running = yield* FiberMap.make<Effect.Effect<void>>()
+      const others = new Map<DueWork, Effect.Effect<void>>()
+      const running = yield* FiberMap.make<DueWork>()
       const runOthers = (due: ReadonlySet<DueWork>) =>
         Effect.forEach(
-          others.filter(({ work }) => due.has(work)),
-          ({ run }) => FiberMap.run(running, run, run, { onlyIfMissing: true }),
+          [...others].filter(([work]) => due.has(work)),
+          ([work, run]) => FiberMap.run(running, work, run, { onlyIfMissing: true }),
           { discard: true }
         )
 
@@ -301,7 +301,7 @@ export class Ticks extends Context.Service<
       return {
         isHere: () => isHere,
         whenDue: (work, run) => {
-          others.push({ work, run })
+          others.set(work, run)
         }
       }
     })

@@ -56,8 +56,9 @@ export const prepare = Effect.gen(function* () {
       (webhook): FirstWebhook.FirstWebhook => ({ webhook, token: Option.none() })
     )
   }
-  // The server listens already, so somebody else may create the team at the same moment.
-  const created = Effect.catchTag(createTeam(demo, yield* DateTime.now), "TeamExists", () => Effect.void)
-  if (teams.length === 0) yield* created
+  if (teams.length === 0) {
+    // The server listens already, so somebody else may create the team at the same moment.
+    yield* Effect.catchTag(createTeam(demo, yield* DateTime.now), "TeamExists", () => Effect.void)
+  }
   return Option.some<FirstWebhook.FirstWebhook>(yield* FirstWebhook.create(demo, "Say hello to {{name}}.", "name"))
 }).pipe(Effect.withSpan("Demo.prepare"))

@@ -144,8 +144,8 @@ export const laneStore = (test: Test): void => {
     Effect.gen(function* () {
       const repo = yield* Repo
       let ms = 0
-      /** What comes with this change, and what goes. */
       let before: ReadonlyArray<DueWork> = []
+      /** What there is to do a second after this was made, and what no longer. */
       const change = Effect.fnUntraced(function* (made: Effect.Effect<unknown, unknown, Repo>, later = 0) {
         yield* made
         ms += 1_000 + later
