@@ -194,7 +194,7 @@ export class Runs extends HttpApiGroup.make("runs")
     }).annotateMerge(
       described(
         "Approve or deny a run",
-        "For a run that waits for its approval (`approval_until`). An approved run takes its place in its team's lane; a denied one is cancelled. The first decision counts: later ones get 409 with the code `approval_over`."
+        "For a run that waits for its approval (`held_for`). An approved run takes its place in its team's lane; a denied one is cancelled. The first decision counts: later ones get 409 with the code `approval_over`."
       )
     )
   )

@@ -9,6 +9,7 @@ import { AgentReport, ShownReport } from "./AgentReport.ts"
 import { AgentRequest } from "./AgentRequest.ts"
 import { valueIn } from "./Answer.ts"
 import { cancellers } from "./Canceller.ts"
+import { heldFor } from "./Held.ts"
 import { RunFile } from "./RunFile.ts"
 import { RunSource } from "./RunSource.ts"
 import { allStatuses, type FinalStatus, leaderCodes, leaderErrors, limitCodes, runStatuses } from "./RunStatus.ts"
@@ -92,18 +93,21 @@ const record = Struct({
   retry_at: optional(time("Of a failed run that will be tried again: when, at the earliest.")),
   retried_by: optional(RunId.annotate({ description: "Of a failed run: its next attempt." })),
   accepted_at: time("When the run was stored, and 202 could be sent."),
-  collecting_until: optional(
+  held_for: optional(
+    Schema.Literals(heldFor).annotate({
+      description:
+        "Why this queued run has no place in its team's lane yet: further triggers can join it (`window`, if its webhook has `coalesce`), its webhook is paused (`webhook_paused`), its time has not come (`time`), or somebody must approve it (`approval`)."
+    })
+  ),
+  held_until: optional(
     time(
-      "Until when further triggers can join this queued run, if its webhook has `coalesce`. Then the run takes its place in the lane."
+      "When that ends: then the run takes its place in the lane, or waits for its approval if it needs one. Without an approval until then, it is cancelled. With `webhook_paused`, absent or the earliest time."
     )
   ),
   joined: optional(
     Int.annotate({
       description: "How many later triggers have joined the run, if its webhook has `coalesce` or `approval`."
     })
-  ),
-  approval_until: optional(
-    time("Until when this queued run waits for its approval. Then it is cancelled. Absent: it needs none, or has it.")
   ),
   decided_by: optional(Schema.String.annotate({ description: "Who approved or denied the run." })),
   sent_at: optional(
@@ -206,6 +210,8 @@ const record = Struct({
   timeout_ms: stored(Schema.Finite),
   thread_id: stored(optional(ThreadId)),
   thread_key: stored(optional(Schema.String)),
+  /** True: somebody must still approve it. */
+  needs_approval: stored(optional(Schema.Boolean)),
   /** The delay of a retry after an `error`; absent: no retry. */
   retry_after_seconds: stored(optional(Schema.Finite)),
   /** How long its agent may work after the caller stopped waiting; absent: its timeout stops the agent. */
@@ -251,7 +257,8 @@ const answerOf = ({ agent, report, response, status }: RunRow): Pick<Run, "answe
 
 export const toRun = (row: RunRow): Run => {
   const { prompt, response, error_code, error_message, report, timeout_ms, deadline_at, admitted_at, ...rest } = row
-  const { max_work_ms, replay_of, retry_after_seconds, thread_id, thread_key, traceparent, ...shared } = rest
+  const { max_work_ms, needs_approval, replay_of, retry_after_seconds, thread_id, thread_key, traceparent, ...shared } =
+    rest
   return {
     ...shared,
     ...earlierRunOf(row),

@@ -3,6 +3,8 @@
  * compressed JavaScript.
  */
 
+import { type HeldFor, holds } from "./Held.ts"
+
 interface Unfinished {
   readonly final: false
 }
@@ -38,24 +40,20 @@ export type FinalStatus = { [S in RunStatus]: (typeof runStatuses)[S]["final"] e
 
 export const allStatuses = Object.keys(runStatuses) as [RunStatus, ...Array<RunStatus>]
 
-/** The status as people see it: collecting runs, and those that wait for approval, are told from queued ones, and sent runs from those in work. */
-export type RunPhase = Exclude<RunStatus, "running"> | "collecting" | "waits for approval" | "sent" | "working"
+/** The status as people see it: held runs are told from queued ones, and sent runs from those in work. */
+export type RunPhase = Exclude<RunStatus, "running"> | (typeof holds)[HeldFor]["phase"] | "sent" | "working"
 
 export const phaseOf = ({
   status,
-  approval_until,
-  collecting_until,
+  held_for,
   started_at
 }: {
   readonly status: RunStatus
-  readonly approval_until?: unknown
-  readonly collecting_until?: unknown
+  readonly held_for?: HeldFor | undefined
   readonly started_at?: unknown
 }): RunPhase => {
   if (status === "running") return started_at === undefined ? "sent" : "working"
-  if (status !== "queued") return status
-  if (collecting_until !== undefined) return "collecting"
-  return approval_until === undefined ? status : "waits for approval"
+  return held_for === undefined ? status : holds[held_for].phase
 }
 
 export const isFinal = (status: RunStatus): status is FinalStatus => runStatuses[status].final

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { Int } from "../SchemaParts.ts"
 import { optional, time } from "../Time.ts"
+import { heldFor } from "./Held.ts"
 import { Run } from "./Run.ts"
 
 /** Of the earlier runs of a queued one, so many are counted at most. */
@@ -9,9 +10,7 @@ export const mostCounted = 1_000
 /** Why a queued run has not been sent: the first reason of these that holds. */
 export const WaitsFor = Schema.Struct({
   code: Schema.Literals([
-    "window",
-    "webhook_paused",
-    "approval",
+    ...heldFor,
     "team_paused",
     "usage_limit",
     "leader",
@@ -21,10 +20,10 @@ export const WaitsFor = Schema.Struct({
     "broker"
   ]).annotate({
     description:
-      "The run waits for its window to close (`window`), for its webhook or its team to be resumed (`webhook_paused`, `team_paused`), for its approval (`approval`), for a leader (`leader`), or for earlier runs of its team (`earlier_runs`). `usage_limit`: its team rests, because its agent has reached a usage limit. `earlier_work`: the team's last run has ended, but its agent is still at work. `slot`: the limit of agents at work is reached. `broker`: the broker is out of reach, or has not confirmed the prompt."
+      "The run waits for its window to close (`window`), for its webhook or its team to be resumed (`webhook_paused`, `team_paused`), for its approval (`approval`), for its time (`time`), for a leader (`leader`), or for earlier runs of its team (`earlier_runs`). `usage_limit`: its team rests, because its agent has reached a usage limit. `earlier_work`: the team's last run has ended, but its agent is still at work. `slot`: the limit of agents at work is reached. `broker`: the broker is out of reach, or has not confirmed the prompt."
   }),
   message: Schema.String.annotate({ description: "The reason as a sentence." }),
-  until: optional(time("With `usage_limit`: when the team's rest ends.")),
+  until: optional(time("When that ends: of a held run, as in `held_until`; with `usage_limit`, the team's rest.")),
   runs: optional(
     Int.annotate({
       description: `With \`earlier_runs\`: how many runs and messages of the team come first, counted up to ${mostCounted}.`

@@ -1,6 +1,7 @@
 import { Clock, DateTime, Duration, Effect } from "effect"
 import { type RunId, runIdAt } from "../../domain/Id.ts"
 import { type AgentRequest, agentRequestOf } from "../../domain/run/AgentRequest.ts"
+import { approvalDays } from "../../domain/run/Held.ts"
 import { leaderWait, type RunMode, type Variables } from "../../domain/run/Run.ts"
 import { isIncoming } from "../../domain/run/RunFile.ts"
 import { isCommit } from "../../domain/run/WorkspaceRef.ts"
@@ -11,7 +12,6 @@ import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { Retries } from "../../domain/webhook/WebhookSettingKinds.ts"
 import type { WholeRun } from "../../repo/history/HistoryStore.ts"
 import type { NewRun } from "../../repo/run/RunStore.ts"
-import { approvalUntil } from "../manage/Approvals.ts"
 import type { Rendered } from "../prompt/Renderer.ts"
 import type { RunTexts } from "../prompt/RunTexts.ts"
 import { Settings } from "../Settings.ts"
@@ -49,6 +49,8 @@ export interface RunRequest extends RunTexts {
   }
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>
+  /** Why it waits before it takes its place in the lane, besides its window. */
+  readonly hold?: NonNullable<NewRun["hold"]>
   /** Who starts it by hand, with a key or in the web UI; absent: strangers, or somebody in Slack. */
   readonly by?: Actor
   /** Who else asked for it, as in `Run`. */
@@ -159,11 +161,13 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const by = { id, token_hash, version, max_queued, ...(rate !== undefined && { rate }), ...(budget && { budget }) }
     const origin = { source: "webhook", webhook: by, team, ...rendered, variables } as const
     const run = newRun(origin, timeoutOf(webhook), maxWorkOf(webhook), request)
-    const placed_at = request.coalesce?.until ?? request.received_at
-    const approval_until =
-      request.isRepeat !== true && needsApproval(webhook, request.by) ? approvalUntil(placed_at) : undefined
-    const asked_by = approval_until === undefined ? request.asked_by : askedBy(request)
-    const deadline_at = queues && leaderDeadline(webhook, approval_until ?? request.coalesce?.until ?? run.accepted_at)
+    const needs_approval = request.isRepeat !== true && needsApproval(webhook, request.by)
+    const asked_by = needs_approval ? askedBy(request) : request.asked_by
+    const held_until = request.coalesce?.until ?? request.hold?.until ?? run.accepted_at
+    const placed_at = needs_approval ? DateTime.add(held_until, { days: approvalDays }) : held_until
+    const isHeld = request.coalesce !== undefined || request.hold !== undefined
+    const hold = needs_approval && !isHeld ? ({ for: "approval", until: placed_at } as const) : request.hold
+    const deadline_at = queues && leaderDeadline(webhook, placed_at)
     const retries = request.wait ? undefined : webhook.retries
     const agent = agentRequestOf(webhook)
     return {
@@ -176,7 +180,8 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
         ...(request.files && { files: request.files }),
         ...(request.title !== undefined && { title: request.title }),
         ...(request.coalesce && { coalesce: request.coalesce }),
-        ...(approval_until && { approval_until }),
+        ...(hold && { hold }),
+        ...(needs_approval && { needs_approval }),
         ...(asked_by !== undefined && { asked_by }),
         ...(request.singleton && { singleton: request.singleton }),
         ...(request.webhook_version !== undefined && { webhook_version: request.webhook_version }),

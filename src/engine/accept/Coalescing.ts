@@ -1,12 +1,10 @@
-import { createHash, randomUUID } from "node:crypto"
+import { createHash } from "node:crypto"
 import { DateTime, Option } from "effect"
 import { InvalidParameter } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
 import * as Combined from "../../domain/prompt/Combined.ts"
 import { lookUp, pathOf } from "../../domain/prompt/Path.ts"
-import { keptUntil } from "../../domain/run/KeptRun.ts"
 import type { Variables } from "../../domain/run/Run.ts"
-import { keptKey } from "../../repo/manage/WebhookStore.ts"
 import type { NewRun } from "../../repo/run/RunStore.ts"
 
 /** A later trigger may replace the input, so there is no answer to wait for. */
@@ -20,15 +18,6 @@ export const callbackRefused = new InvalidParameter({
   name: "callback_url",
   detail:
     "is refused: the webhook combines triggers into one run (`coalesce`), so a trigger cannot have its own callback"
-})
-
-/**
- * A window of its own, for a run of a paused webhook: it joins its lane once the webhook is resumed, so other webhooks' runs do not
- * wait behind it.
- */
-export const keptWindow = (): NonNullable<NewRun["coalesce"]> => ({
-  key: `${keptKey}${randomUUID()}`,
-  until: DateTime.makeUnsafe(keptUntil)
 })
 
 /** Requests with different keys of `singleton` are never combined: one run has one key. */

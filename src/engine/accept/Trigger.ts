@@ -315,9 +315,10 @@ export class Trigger extends Context.Service<
             if (request.callback_url !== undefined && combines) {
               return Effect.fail(Coalescing.callbackRefused)
             }
-            const coalesce = isKept(webhook, request)
-              ? Coalescing.keptWindow()
-              : combines
+            // So other webhooks' runs do not wait behind it.
+            const hold = isKept(webhook, request) ? ({ for: "webhook_paused" } as const) : undefined
+            const coalesce =
+              combines && hold === undefined
                 ? Coalescing.windowOf(webhook, request.variables, request.received_at, request.chain_depth)
                 : undefined
             if (request.wait && needsApproval(webhook, request.by)) return Effect.fail(Approvals.waitRefused)
@@ -327,6 +328,7 @@ export class Trigger extends Context.Service<
                 const run = {
                   ...{ ...request, variables, ...keys },
                   ...(asked_by !== undefined && { asked_by }),
+                  ...(hold && { hold }),
                   ...(coalesce && { coalesce: Coalescing.withSingleton(coalesce, keys.singleton) })
                 }
                 const submitNow = (run: TriggerRequest) =>

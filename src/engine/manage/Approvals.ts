@@ -17,9 +17,6 @@ export const waitRefused = new InvalidParameter({
   detail: "is refused: a person must approve each run of the webhook (`approval`), so callers cannot wait for an answer"
 })
 
-/** Until when a run waits for its approval that takes its place in the lane at this time, or would. */
-export const approvalUntil = (placed_at: DateTime.Utc): DateTime.Utc => DateTime.add(placed_at, { days: 7 })
-
 /** What a run that repeats this one, or follows it, says of who asked for it. */
 export const askedAs = (run: Pick<Run, "asked_by" | "triggered_by">): Pick<Run, "asked_by"> => {
   const askers = askersOf(run)

@@ -22,7 +22,7 @@ import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Settings } from "../Settings.ts"
-import { outsideLane, waitsFor } from "./QueuedRun.ts"
+import { heldBy, waitsFor } from "./QueuedRun.ts"
 
 /** Counts over time, and a team's runs, for people. IDs and names come unparsed. */
 export class Overview extends Context.Service<
@@ -99,8 +99,8 @@ export class Overview extends Context.Service<
       const run = Effect.fn("Overview.run")(function* (id: RunId) {
         const run = yield* history.run(id)
         if (run.status !== "queued") return run
-        const outside = outsideLane(run)
-        if (outside !== undefined) return { ...run, waits_for: outside }
+        const held = heldBy(run)
+        if (held !== undefined) return { ...run, waits_for: held }
         const facts = yield* history.queuedFacts(id, mostCounted)
         const waits_for = facts && waitsFor(run, facts, yield* isLed(run.team))
         return { ...run, ...(waits_for && { waits_for }) }

@@ -1,28 +1,14 @@
-import { DateTime } from "effect"
-import { keptUntil } from "../../domain/run/KeptRun.ts"
+import { holds } from "../../domain/run/Held.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import { mostCounted, type WaitsFor } from "../../domain/run/ShownRun.ts"
 import type { QueuedFacts } from "../../repo/history/HistoryStore.ts"
 
-/** Why a run waits that can still be joined, or needs approval; undefined for another run. */
-export const outsideLane = ({
-  approval_until,
-  collecting_until: until
-}: Pick<Run, "approval_until" | "collecting_until">): WaitsFor | undefined =>
-  until === undefined
-    ? approval_until && {
-        code: "approval",
-        message: "The run waits until somebody approves or denies it."
-      }
-    : DateTime.formatIso(until) === keptUntil
-      ? {
-          code: "webhook_paused",
-          message: "The webhook is paused. This run is kept until the webhook is resumed."
-        }
-      : { code: "window", message: "More requests can join this run until its window (`coalesce`) closes." }
+/** Why a held run waits; undefined for another run. */
+export const heldBy = ({ held_for, held_until }: Pick<Run, "held_for" | "held_until">): WaitsFor | undefined =>
+  held_for && { code: held_for, message: holds[held_for].message, ...(held_until && { until: held_until }) }
 
-/** Why a queued run waits that none can join. `isLed`: its team has a leader; undefined if the broker is out of reach. */
+/** Why a queued run waits that is not held. `isLed`: its team has a leader; undefined if the broker is out of reach. */
 export const waitsFor = (
   { team, webhook_id }: Pick<Run, "team" | "webhook_id">,
   { ahead, is_admitted, is_paused, needs_leader, out, resting_reason, resting_until, webhook_is_full }: QueuedFacts,

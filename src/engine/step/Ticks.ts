@@ -130,9 +130,13 @@ export class Ticks extends Context.Service<
       const makePrompts = yield* CombinedPrompts.make
       const prompts = yield* FiberHandle.make<void>()
       /** Prompts may take long to make, and hold up nothing else. */
-      const closeWindows = Effect.gen(function* () {
-        if (!(yield* lanes.closeWindows(yield* DateTime.now))) return
+      const endHolds = Effect.gen(function* () {
+        if (!(yield* lanes.endHolds(yield* DateTime.now))) return
         yield* FiberHandle.run(prompts, Effect.ignoreCause({ log: "Debug" })(makePrompts), { onlyIfMissing: true })
+      })
+
+      const expireApprovals = Effect.gen(function* () {
+        for (const run of yield* runs.expireApprovals(yield* DateTime.now)) outcomes.recorded(run)
       })
 
       /** What `whenDue` was given. */
@@ -247,9 +251,10 @@ export class Ticks extends Context.Service<
       const work: ReadonlyArray<readonly [ReadonlyArray<DueWork>, Effect.Effect<void, Unavailable>]> = [
         [["stuck"], undoStuck],
         [["deadlines", "out"], expire],
-        [["windows"], closeWindows],
+        [["holds"], endHolds],
+        [["approvals"], expireApprovals],
         [["rests"], wake],
-        [["windows", "rests", "waiting"], admit],
+        [["holds", "rests", "waiting"], admit],
         [["out"], lookAtAll]
       ]
       const mayBe = (due: ReadonlySet<DueWork>, work: ReadonlyArray<DueWork>) => work.some((each) => due.has(each))

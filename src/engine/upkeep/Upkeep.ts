@@ -66,22 +66,12 @@ const engineTasks = Effect.gen(function* () {
   const bucket = yield* FileBucket
   const files = yield* FileStore
   const history = yield* HistoryStore
-  const outcomes = yield* Outcomes
   const progress = yield* ProgressStore
-  const runs = yield* RunStore
   const threads = yield* ThreadStore
   const { threadIdle } = yield* Settings
   const { interval } = yield* AlertEvaluation.Pace
 
   const tasks: ReadonlyArray<Task> = [
-    {
-      name: "ends of approvals",
-      every: "1 minute",
-      alone: "tick",
-      run: Effect.map(Effect.flatMap(DateTime.now, runs.expireApprovals), (expired) =>
-        expired.forEach(outcomes.recorded)
-      )
-    },
     { name: "alerts", every: interval, alone: "lock", run: yield* AlertEvaluation.make },
     {
       name: "counts of ended runs",

@@ -87,9 +87,9 @@ class Pending {
 /** Whether a run's state is new to the clients. Remembers it. */
 const makeIsNews = () => {
   const known = new RecentMap<RunId, string>(mostRemembered)
-  return ({ run_id, status, approval_until, collecting_until, joined, started_at, finished_at }: RunState): boolean => {
-    const times = [approval_until, collecting_until, started_at, finished_at].map((time) => time?.epochMilliseconds)
-    const state = [status, joined, ...times].join()
+  return ({ run_id, status, held_for, held_until, joined, started_at, finished_at }: RunState): boolean => {
+    const times = [held_until, started_at, finished_at].map((time) => time?.epochMilliseconds)
+    const state = [status, held_for, joined, ...times].join()
     if (known.get(run_id) === state) return false
     known.set(run_id, state)
     return true

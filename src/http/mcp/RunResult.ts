@@ -63,9 +63,7 @@ export const ofEnded = (run: Run): CallToolResult => {
 }
 
 /** The run goes on after the call. */
-export const ofUnfinished = (
-  run: Pick<Run, "approval_until" | "collecting_until" | "run_id" | "status">
-): CallToolResult => ({
+export const ofUnfinished = (run: Pick<Run, "held_for" | "run_id" | "status">): CallToolResult => ({
   ...textResult(
     phaseOf(run) === "waits for approval"
       ? `The run waits until a person approves it. Then call \`get_run\` with the run_id ${run.run_id} for the answer.`

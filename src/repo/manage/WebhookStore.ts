@@ -46,9 +46,6 @@ type OldToken = { readonly [Field in OldTokenField]?: WebhookRow[Field] | null }
 /** A webhook that shares the URL of another one. */
 export type SharingWebhook = Pick<Webhook, "name" | "team" | "input">
 
-/** The keys of windows that keep runs until their webhook is resumed begin so. No other key has a space. */
-export const keptKey = "paused "
-
 /** No previous token is valid. */
 export const noOldToken: { readonly [Field in OldTokenField]: null } = {
   old_token_hash: null,

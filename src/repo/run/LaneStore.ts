@@ -44,7 +44,8 @@ export type PlacedRun = Pick<CombinedRun, "run_id" | "prompt" | "layout" | "vari
  * What there may be to do in a second:
  * - `stuck`: statements to undo (`undoStuck`).
  * - `deadlines`: runs to end (`RunStore.expire`).
- * - `windows`: windows to close (`closeWindows`), and prompts of closed ones to make.
+ * - `holds`: runs to let go (`endHolds`), and prompts of closed windows to make.
+ * - `approvals`: runs that nobody has approved in time (`RunStore.expireApprovals`).
  * - `rests`: teams to wake (`wakeTeams`).
  * - `waiting`: runs in lanes, which may be admitted. `out`: runs that are out.
  * - `retries`: failed runs to try again (`RunStore.retriesDue`).
@@ -53,7 +54,7 @@ export type PlacedRun = Pick<CombinedRun, "run_id" | "prompt" | "layout" | "vari
  * - `buttons`: messages with buttons, which may have to end (`DeliveryStore.endButtons`).
  */
 export type DueWork =
-  | ("stuck" | "deadlines" | "windows" | "rests" | "waiting" | "out")
+  | ("stuck" | "deadlines" | "holds" | "approvals" | "rests" | "waiting" | "out")
   | ("retries" | "offers" | "early" | "buttons")
 
 /** What a server is told each second. */
@@ -89,14 +90,15 @@ export class LaneStore extends Context.Service<
     /** Ends the rests (`RunStore.rest`) that were to last until `now`, and notifies `RunAccepted`. Returns their teams. */
     readonly wakeTeams: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<TeamName>, Unavailable>
     /**
-     * Closes the windows that have ended. From then on, no trigger joins their runs. The runs take their places behind
-     * every run accepted before this call began, before every run whose acceptance begins after it, and in the order in
-     * which their windows ended. Those of `combinedRuns` get theirs later, from `placeCombined`; returns whether there are any.
+     * Lets go of the runs that were held until `now`, in a window or for a time. From then on, no trigger joins them. They take
+     * their places behind every run accepted before this call began, before every run whose acceptance begins after it, and
+     * in the order in which their holds ended; or wait for their approval. Those of `combinedRuns` do so later, by
+     * `placeCombined`; returns whether there are any.
      */
-    readonly closeWindows: (now: DateTime.Utc) => Effect.Effect<boolean, Unavailable>
+    readonly endHolds: (now: DateTime.Utc) => Effect.Effect<boolean, Unavailable>
     /** Some of the runs whose windows are closed and whose prompts are to be made, in the order in which those ended. */
     readonly combinedRuns: (except: ReadonlyArray<WebhookId>) => Effect.Effect<ReadonlyArray<CombinedRun>, Unavailable>
-    /** It takes its place, as from `closeWindows`, with this prompt. Changes nothing the second time. */
+    /** It takes its place, as from `endHolds`, with this prompt. Changes nothing the second time. */
     readonly placeCombined: (run: PlacedRun) => Effect.Effect<void, Unavailable>
     /**
      * Forgets that the runs that are out were sent and started: each is `queued` and admitted again, and the clock of an

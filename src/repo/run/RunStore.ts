@@ -13,6 +13,7 @@ import type { PromptLayout } from "../../domain/prompt/PromptLayout.ts"
 import type { SessionUsage } from "../../domain/run/AgentReport.ts"
 import type { AgentRequest } from "../../domain/run/AgentRequest.ts"
 import type { NamedFile } from "../../domain/run/Attachments.ts"
+import type { HeldFor } from "../../domain/run/Held.ts"
 import type { ThreadTurn } from "../../domain/run/PromptBody.ts"
 import type { CancelledBy, Run, RunMode, RunRow, Variables } from "../../domain/run/Run.ts"
 import type { StoredFile } from "../../domain/run/RunFile.ts"
@@ -79,8 +80,13 @@ export interface NewRun {
    * its wait for one.
    */
   readonly deadline_at?: DateTime.Utc
-  /** Until when it waits for its approval, without a place in the lane; absent: it needs none. */
-  readonly approval_until?: DateTime.Utc
+  /**
+   * Why it gets no place in the lane yet. `until`: when that ends; with `webhook_paused`, the earliest time. Absent: it is not
+   * held, except for its window (`coalesce`).
+   */
+  readonly hold?: { readonly for: HeldFor; readonly until?: DateTime.Utc }
+  /** Somebody must approve it, after its hold. */
+  readonly needs_approval?: true
   readonly accepted_at: DateTime.Utc
   /** The trace that its prompt is sent in, as in W3C trace context; absent: a new one. */
   readonly traceparent?: string
@@ -317,7 +323,7 @@ export class RunStore extends Context.Service<
      * turn is longest ago comes first. A paused team gets none, and a run whose caller no longer waits is left out.
      *
      * An accepted run is never lost. A run accepted before this call began is before these in the lane, and these are in the
-     * given order. A run that opens a window (`coalesce`) has no place in the lane until `LaneStore.closeWindows`, but
+     * given order. A run that opens a window (`coalesce`) has no place in the lane until `LaneStore.endHolds`, but
      * counts as waiting. A webhook's `rate` is a token bucket, by the clock that all replicas share. It holds as many runs as
      * the rate names, and fills evenly. Only accepted runs take from it.
      *

@@ -1,5 +1,6 @@
 /** SQL that statements about runs share: the table `runs`, as `r`. */
 import { type SqlClient, Statement } from "effect/sql"
+import { approvalDays } from "../../domain/run/Held.ts"
 import { type Run, RunRow, toRun } from "../../domain/run/Run.ts"
 import {
   allStatuses,
@@ -77,7 +78,7 @@ export const live = oneOfStatuses(allStatuses.filter((status) => !isFinal(status
 /** A run is queued and not admitted. There is an index of these, in which they are counted. */
 export const isWaiting = Statement.fragment([Statement.literal("(status = 'queued' and admitted_at is null)")])
 
-/** A run `r` waits in its lane, which is ordered by `place`. A run whose window is open has no place yet. */
+/** A run `r` waits in its lane, which is ordered by `place`. A held run has no place yet. */
 export const inLane = Statement.fragment([
   Statement.literal("(r.status = 'queued' and r.admitted_at is null and r.place is not null)")
 ])
@@ -85,10 +86,16 @@ export const inLane = Statement.fragment([
 /** The team `t` may get prompts: it is not paused, and does not rest. As in `headOf` of the function `admit`. */
 export const mayWork = Statement.fragment([Statement.literal("(t.paused_at is null and t.resting_until is null)")])
 
-/** A run `r` asks for its approval. The end of a run clears `approval_until`. */
-export const isAwaitingApproval = Statement.fragment([
-  Statement.literal("(r.approval_until is not null and r.collecting_until is null)")
+/** A run `r` waits for its approval. There is an index of these, in this spelling. */
+export const isAwaitingApproval = Statement.fragment([Statement.literal("r.held_for = 'approval'")])
+
+/** Assignments of a run that is no longer held. The end of a run makes them, too. */
+export const notHeld = Statement.fragment([
+  Statement.literal("held_for = null, held_until = null, needs_approval = null")
 ])
+
+/** How long a run waits for its approval. */
+export const approvalTime = Statement.fragment([Statement.literal(`interval '${approvalDays} days'`)])
 
 /** Nobody has replied to the question of a run `r` that asks one, and its conversation has not ended. */
 export const isUnanswered = Statement.fragment([

@@ -72,9 +72,7 @@ const isWithin = (run: RunState, filter: Omit<AllRunsFilter, "status"> & { reado
 
 /** A request that joins a run replaces its texts. A run that is approved is no longer one that asks. */
 const hasOtherTexts = (run: RunState, state: RunState): boolean =>
-  run.joined !== state.joined ||
-  run.collecting_until !== state.collecting_until ||
-  run.approval_until !== state.approval_until
+  run.joined !== state.joined || run.held_for !== state.held_for || run.held_until !== state.held_until
 
 /** Whether the page must be refetched: a run must be added or removed, or its texts changed. */
 const isOutdated = (page: RunPage, filter: RunsFilter | AllRunsFilter, states: Iterable<RunState>): boolean => {

@@ -41,7 +41,7 @@ it.effect(
         const [first] = ids
         const begun = yield* repo.run(first!)
         expect(begun).toMatchObject({ status: "queued", joined: 4 })
-        expect(begun.collecting_until).toEqual(DateTime.add(begun.accepted_at, { seconds: 30 }))
+        expect(begun.held_until).toEqual(DateTime.add(begun.accepted_at, { seconds: 30 }))
         yield* sendMessage(team, "before")
         yield* sendMessage(team, "then")
         expect((yield* leader.next).text).toBe("before")

@@ -65,7 +65,7 @@ it.effect("tries an accepted run again without approval, if its webhook asks for
     const second = yield* retryOf(first)
     yield* ended(second)
     expect(yield* runOf(second)).toMatchObject({ status: "success", attempt: 2 })
-    expect(yield* runOf(later)).toMatchObject({ status: "queued", approval_until: expect.anything() })
+    expect(yield* runOf(later)).toMatchObject({ status: "queued", held_for: "approval" })
     expect(seen).toEqual(["api", "api"])
   }).pipe(Effect.provide(engineInMemory()))
 )

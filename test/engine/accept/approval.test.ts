@@ -116,7 +116,7 @@ describe("a webhook whose runs need approval", () => {
       const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...needsApproval, when_team_stopped: "queue" })
       const id = yield* webhook.submit("late")
       const repo = yield* Repo
-      const at = (yield* runOf(id)).approval_until!
+      const at = (yield* runOf(id)).held_until!
       for (const approves of [true, false]) expect(yield* repo.decide(id, { approves, at, by: "Ann" })).toBeUndefined()
       expect(yield* statusOf(id)).toBe("queued")
       const clock = yield* Clock.Clock
@@ -159,7 +159,7 @@ describe("a webhook whose runs need approval", () => {
       yield* (yield* Repo).updateWebhook(webhook.id, { ...needsApproval, updated_at: yield* DateTime.now })
       expect(yield* webhook.submit("a")).toBe(id)
       yield* advance("11 seconds")
-      expect(yield* runOf(id)).toMatchObject({ status: "queued", joined: 1, approval_until: expect.anything() })
+      expect(yield* runOf(id)).toMatchObject({ status: "queued", joined: 1, held_for: "approval" })
       expect(seen).toEqual([])
       expect(yield* (yield* Repo).oldestQueued).toEqual(new Map())
       yield* decide(id, "approve")

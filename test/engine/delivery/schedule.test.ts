@@ -163,7 +163,7 @@ it.effect("buttons in Slack are removed when Slack has time again, and stay on a
       { kind: "slack-message", url: "https://slack.com/api", target: "C0123456789", events: ["run.awaiting_approval"] }
     )
     yield* createWebhook({ input: "payload", verification: { preset: "slack" } })
-    const run_id = yield* queueRun(webhook, { approval_until: at(900_000) })
+    const run_id = yield* queueRun(webhook, { hold: { for: "approval", until: at(900_000) } })
     yield* repo.deliverEarly(at(0))
     const attempt = Effect.fnUntraced(function* (ms: number) {
       yield* TestClock.setTime(epoch + ms)

@@ -27,14 +27,14 @@ describe("a run that waits for approval", () => {
       expect(yield* asking).toEqual([other, one])
       expect(yield* shown(one)).toMatchObject({
         ...{ status: "queued", waits_for: { code: "approval" }, conversation: { prompt: "hello" } },
-        approval_until: expect.any(String)
+        ...{ held_for: "approval", held_until: expect.any(String) }
       })
       expect(yield* decide(one, "approve")).toMatchObject({ status: 200, json: { decided_by: "admin key" } })
       const ended = yield* untilEffect(
         "it has run",
         Effect.map(shown(one), (run) => run.status === "success" && run)
       )
-      expect(ended.approval_until).toBeUndefined()
+      expect(ended.held_for).toBeUndefined()
       expect(yield* decide(other, "deny")).toMatchObject({
         json: { status: "cancelled", cancelled_by: "denied", decided_by: "admin key" }
       })

@@ -76,8 +76,8 @@ describe("exporting runs", () => {
           "retry_at",
           "retried_by",
           "accepted_at",
-          "collecting_until",
-          "approval_until",
+          "held_for",
+          "held_until",
           "joined",
           "sent_at"
         ],

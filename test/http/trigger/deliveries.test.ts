@@ -108,7 +108,7 @@ it.live("a delivery that became part of a run stays part of it, sent again to an
     expect(yield* prompt).toBe("3")
 
     const closed = DateTime.makeUnsafe(Date.now() + 3_600_000)
-    yield* Effect.flatMap(LaneStore, (lanes) => lanes.closeWindows(closed)).pipe(Effect.provide(server.repo))
+    yield* Effect.flatMap(LaneStore, (lanes) => lanes.endHolds(closed)).pipe(Effect.provide(server.repo))
     const restarted = yield* start({ repo: Layer.fresh(repo) })
     expect(yield* redelivered(replica)).toStrictEqual(same)
     expect(yield* redelivered(restarted)).toStrictEqual(same)

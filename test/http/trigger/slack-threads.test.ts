@@ -376,7 +376,7 @@ describe("a reaction in Slack", () => {
       expect(denied).toMatchObject({ run_id: id, cancelled_by: "denied", decided_by: "UANN (Slack)" })
       expect(approved).toMatchObject({ status: "success", decided_by: "UANN (Slack)" })
       const { run_id } = (yield* send({ ...reply, ts: "1700000002.5" })).json
-      expect((yield* history(hook.id))[0]).toMatchObject({ run_id, approval_until: expect.any(String) })
+      expect((yield* history(hook.id))[0]).toMatchObject({ run_id, held_for: "approval" })
       const { json } = yield* admin("GET", `/api/audit?object=${id}`)
       expect(json.data).toMatchObject([{ action: "run.denied", person_name: "UANN (Slack)" }])
     })

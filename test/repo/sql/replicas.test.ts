@@ -250,7 +250,7 @@ describe("replicas on one database", () => {
         newRun(webhook, { coalesce: { key: `key ${n}`, until: at(60_000 - Math.floor(n / 3)) } })
       )
       yield* Effect.forEach(Arr.chunksOf(runs, 500), (some) => repo.use(acceptAll(some)))
-      yield* repo.closeWindows(at(60_000))
+      yield* repo.endHolds(at(60_000))
       const byEnd = runs.toSorted((a, b) => DateTime.Order(a.coalesce!.until, b.coalesce!.until))
       const lane = yield* Effect.promise(() => queryPostgres(url, "select id from webhook_trigger.runs order by place"))
       expect(lane.map(({ id }) => id)).toEqual(byEnd.map(({ run_id }) => run_id))

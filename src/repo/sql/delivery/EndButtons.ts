@@ -27,7 +27,7 @@ export const makeEndButtons = Effect.map(SqlClient.SqlClient, (sql): (typeof Del
         join webhook_trigger.destinations t on t.id = d.destination_id
         join webhook_trigger.webhooks w on w.id = d.webhook_id
         where d.buttons = 'shown' and d.created_at > ${DateTime.toDateUtc(since)} and d.status = 'delivered'
-          and not case d.event when ${approvalEvent} then ${isAwaitingApproval} else ${isUnanswered} end
+          and (case d.event when ${approvalEvent} then ${isAwaitingApproval} else ${isUnanswered} end) is not true
         order by d.created_at limit ${portion} for update of d skip locked
       ), ended as (
         update webhook_trigger.deliveries d set buttons = case when over.is_told then 'ending' end,

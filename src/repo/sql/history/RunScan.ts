@@ -62,8 +62,8 @@ export const makeWalks = Effect.gen(function* () {
     sql`r.status in (${list(statuses.map((status) => `'${status}'`))})`
 
   /** There is an index of these runs, in this spelling. */
-  const isAsking = sql`((r.report -> 'asks') is not null or r.approval_until is not null)`
-  const isOpen = sql`(${isAwaitingApproval} or r.approval_until is null and ${isUnanswered})`
+  const isAsking = sql`((r.report -> 'asks') is not null or ${isAwaitingApproval})`
+  const isOpen = sql`(${isAwaitingApproval} or ${isUnanswered})`
 
   const conditionsOf = (filter: RunFilter) => {
     const { asks, max_duration_ms, min_duration_ms, mode, owners, search, source, triggered_by, team, thread_id } =

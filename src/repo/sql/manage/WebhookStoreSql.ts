@@ -9,7 +9,6 @@ import type { TokenHash } from "../../../domain/webhook/Token.ts"
 import { type OpenedWebhook, Webhook, WebhookRow } from "../../../domain/webhook/Webhook.ts"
 import {
   type FirstVerified,
-  keptKey,
   type NewWebhook,
   type OldTokenUse,
   type SharingWebhook,
@@ -152,14 +151,15 @@ export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Laye
           update webhook_trigger.webhooks w set paused_at = null, paused_by = null, paused_reason = null,
             failures_since = ${at}, version = w.version + 1
           from earlier where w.id = earlier.id returning w.*
-        ), kept as (
-          update webhook_trigger.windows w set until = ${at} from changed
-          where w.webhook_id = changed.id and w.key like ${`${keptKey}%`} returning w.run_id
+        ), kept as materialized (
+          select r.id, greatest(${at}, r.held_until) as until from webhook_trigger.runs r
+          where r.held_for = 'webhook_paused' and r.webhook_id in (select id from changed)
+          order by r.id for no key update
         ), waiting as (
-          update webhook_trigger.runs r set collecting_until = ${at},
-            approval_until = ${at}::timestamptz + (r.approval_until - r.collecting_until),
-            deadline_at = ${at}::timestamptz + (r.deadline_at - r.collecting_until)
-          from kept where r.id = kept.run_id and r.status = 'queued'
+          -- Its deadline is counted from its time, or its acceptance, if it has none.
+          update webhook_trigger.runs r set held_for = 'time', held_until = kept.until,
+            deadline_at = kept.until + (r.deadline_at - coalesce(r.held_until, r.accepted_at))
+          from kept where r.id = kept.id
         ), ${audited(sql, audit, edited)}, ${notified}
         select (select count(*) from notified) from changed`
       return rows.length > 0

@@ -5,8 +5,9 @@ import { isOut } from "./0001_dispatch.ts"
 /**
  * Runs. `seq` orders them by acceptance: it is drawn as the row is written, so a run whose acceptance began after another's
  * was committed has the higher one. `seq` has no index of its own, on purpose: for the newest run of one webhook, PostgreSQL
- * would walk it through the runs of all others. `place` orders a lane. It comes from the same sequence, and is null while
- * further triggers can join the run, and while it waits for its approval. `team` has no foreign key, so history outlives its
+ * would walk it through the runs of all others. `place` orders a lane. It comes from the same sequence. A held run has
+ * none: `held_for` says for what it waits, and `held_until` until when, or, if that is not a time, no earlier than when.
+ * `needs_approval` is true until somebody approves it, and may hold it a second time. `team` has no foreign key, so history outlives its
  * team. Neither has `replay_of`, because either run may be deleted first, nor `superseded_by`, nor `thread_id`, because a thread
  * is deleted with its last run. `recorded_at` is the database's time of the statement that stored the end. `variables` are `json`, not
  * `jsonb`, to keep the order of names.
@@ -48,9 +49,10 @@ export const runs = Effect.gen(function* () {
       deadline_at timestamptz(3),
 
       place bigint,
-      collecting_until timestamptz(3),
+      held_for text check (held_for in ('window', 'webhook_paused', 'time', 'approval')),
+      held_until timestamptz(3),
+      needs_approval boolean check (needs_approval),
       joined integer,
-      approval_until timestamptz(3),
       decided_by text,
 
       thread_id uuid,
@@ -85,7 +87,8 @@ export const runs = Effect.gen(function* () {
 
       check ((source = 'webhook') = (webhook_id is not null)),
       check ((status in ('success', 'error', 'timeout', 'cancelled')) = (finished_at is not null)),
-      check ((finished_at is null) = (recorded_at is null))
+      check ((finished_at is null) = (recorded_at is null)),
+      check (held_for is null or status = 'queued' and place is null)
     )`
   yield* sql`
     alter table webhook_trigger.runs alter column place set default nextval('webhook_trigger.runs_seq_seq')`
@@ -102,9 +105,7 @@ export const runs = Effect.gen(function* () {
   yield* sql`create index runs_triggered_by on webhook_trigger.runs (triggered_by, id) where triggered_by is not null`
   yield* sql`
     create index runs_asking on webhook_trigger.runs (id)
-      where (report -> 'asks') is not null or approval_until is not null`
-  yield* sql`
-    create index runs_approval on webhook_trigger.runs (approval_until) where approval_until is not null`
+      where (report -> 'asks') is not null or held_for = 'approval'`
   yield* sql`create index runs_replay_of on webhook_trigger.runs (replay_of) where replay_of is not null`
 
   // Of a thread: its history, and its runs in the order of the lane, for the session of the last one.
@@ -119,6 +120,7 @@ export const runs = Effect.gen(function* () {
   yield* sql`
     create index runs_joined on webhook_trigger.runs (team, seq)
       where status in ('queued', 'running') and joined is not null`
+  yield* sql`create index runs_held on webhook_trigger.runs (held_for, held_until) where held_for is not null`
   yield* sql`create index runs_unconfirmed on webhook_trigger.runs (team, seq) where unconfirmed`
 
   // The runs that are not over, or whose agents may still work, by the keys of `singleton`.
@@ -130,7 +132,7 @@ export const runs = Effect.gen(function* () {
   // Deadlines, retries that are due, a team's last answer, and retention.
   yield* sql`
     create index runs_deadline on webhook_trigger.runs (deadline_at)
-      where status in ('queued', 'running') and deadline_at is not null`
+      where status in ('queued', 'running') and held_for is null and deadline_at is not null`
   yield* sql`create index runs_retry_at on webhook_trigger.runs (retry_at) where retry_at is not null`
   yield* sql`create index runs_finished on webhook_trigger.runs (team, finished_at) where finished_at is not null`
   // The newest ends, which are not counted yet.

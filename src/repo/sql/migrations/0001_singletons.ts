@@ -59,7 +59,7 @@ export const singletons = Effect.gen(function* () {
             left join webhook_trigger.runs n on n.id = k.newer
             where (${isOn} or ${stillWorks}) and case
               when k.newer is not null then
-                r.id <> n.id and (r.attempt > 1 or r.seq < n.seq) and (n.approval_until is null or r.approval_until is not null)
+                r.id <> n.id and (r.attempt > 1 or r.seq < n.seq) and (n.needs_approval is null or r.needs_approval)
               else coalesce(
                 (select f.accepted_at from webhook_trigger.runs f where r.attempt > 1 and f.id = r.replay_of), r.accepted_at
               ) <= latest
@@ -76,7 +76,8 @@ export const singletons = Effect.gen(function* () {
               when r.finished_at is null and r.admitted_at is not null or ${stillWorks} then clock
               else r.stop_at
             end,
-            collecting_until = null, approval_until = null, retry_at = null, cancelled_by = canceller, superseded_by = unwanted.newer
+            held_for = null, held_until = null, needs_approval = null, retry_at = null,
+            cancelled_by = canceller, superseded_by = unwanted.newer
           from unwanted where r.id = unwanted.id and unwanted.ends
           returning r.*;
       end

@@ -7,6 +7,9 @@ import { isOut } from "./0001_dispatch.ts"
 /** The run `r` is queued and not admitted, in a lane or not. */
 const isWaiting = "r.status = 'queued' and r.admitted_at is null"
 
+/** It counts for the queue of all webhooks: it does not wait for a person or a time. */
+const isQueued = "(r.held_for in ('approval', 'time')) is not true"
+
 /** The rows of `checks`, with these columns. */
 const input = (columns: string) => `json_to_recordset(checks) as i (ord integer, id uuid, ${columns})`
 
@@ -61,9 +64,9 @@ if 'singletons' = any (features) then
   );
   replaces := array(
     select i.supersedes is not null and (
-      select ${isWaiting} and (i.approval_until is null or r.approval_until is not null)
+      select ${isWaiting} and (i.needs_approval is null or r.needs_approval)
       from webhook_trigger.runs r where r.id = on_runs[i.ord + 1]
-    ) from ${input("supersedes text, approval_until timestamptz")} order by i.ord
+    ) from ${input("supersedes text, needs_approval boolean")} order by i.ord
   );
 end if;
 
@@ -129,7 +132,7 @@ if 'limits' = any (features) then
   for one in
     with candidate as materialized (
       select i.*, coalesce(replaces[i.ord + 1], false) as replaces
-      from ${input(`${takeColumns}, team text, mode text, deadline_at timestamptz, approval_until timestamptz, max_queued integer,
+      from ${input(`${takeColumns}, team text, mode text, deadline_at timestamptz, held_for text, max_queued integer,
         unknown_usd float8`)}
       where ${isCandidate}
     ), queue as materialized (
@@ -151,7 +154,7 @@ if 'limits' = any (features) then
       select c.*, coalesce(q.length, 0) as own_length,
         count(*) filter (where ${takes.replaceAll("i.", "c.")}) over same as place,
         count(*) filter (where not c.replaces) over same - 1 - (
-          t.team is not null and c.approval_until is null
+          t.team is not null and c.held_for is null
           and (c.mode = 'wait' or c.deadline_at is null or c.team = any (led))
         )::integer as waits_before,
         least(c.rate_runs, greatest(0, coalesce(b.used, 0)
@@ -191,7 +194,7 @@ const fit = `
 if counts_queue then
   waiting := (
     select count(*) from (
-      select from webhook_trigger.runs r where (${isWaiting}) and r.approval_until is null order by r.team limit most_queued
+      select from webhook_trigger.runs r where (${isWaiting}) and ${isQueued} order by r.team limit most_queued
     ) as queue
   );
 end if;
@@ -213,12 +216,12 @@ const windows = `
 if 'windows' = any (features) then
   for one in
     with wanted as materialized (
-      select i.* from ${input(`webhook_id uuid, team text, window_key text, window_until timestamptz, window_latest timestamptz,
+      select i.* from ${input(`webhook_id uuid, team text, window_key text, held_until timestamptz, window_latest timestamptz,
         window_template text, window_request text`)}
       where i.window_key is not null and ${isCandidate}
     ), opened as (
       insert into webhook_trigger.windows (webhook_id, team, key, run_id, until, latest, template)
-      select w.webhook_id, w.team, w.window_key, w.id, w.window_until, w.window_latest, w.window_template::json from wanted w
+      select w.webhook_id, w.team, w.window_key, w.id, w.held_until, w.window_latest, w.window_template::json from wanted w
       order by w.webhook_id, w.team, w.window_key
       on conflict do nothing returning run_id
     ), kept as (
@@ -252,7 +255,7 @@ if 'threads' = any (features) then
   from wanted i left join thread t on t.team = i.team and t.key = i.thread_key;
 end if;`
 
-/** A run that waits for its window or its approval has no place in its lane. */
+/** A held run has no place in its lane. */
 const columns = {
   id: "uuid",
   source: "text",
@@ -286,8 +289,9 @@ const columns = {
   idempotency_key: "text",
   idempotency_expires_at: "timestamptz",
   request_hash: "bytea",
-  collecting_until: "timestamptz",
-  approval_until: "timestamptz"
+  held_for: "text",
+  held_until: "timestamptz",
+  needs_approval: "boolean"
 }
 const names = Object.keys(columns)
 /** PostgreSQL would refuse an escaped U+0000 in JSON within JSON, so it arrives as text. */
@@ -299,8 +303,8 @@ const insert = `
 with inserted as (
   insert into webhook_trigger.runs (${names.join(", ")}, place, joined, thread_id)
   select ${values.join(", ")},
-    case when r.collecting_until is null and r.approval_until is null then nextval('webhook_trigger.runs_seq_seq') end,
-    case when r.collecting_until is not null or r.approval_until is not null then 0 end,
+    case when r.held_for is null then nextval('webhook_trigger.runs_seq_seq') end,
+    case when r.held_for is not null then 0 end,
     thread_ids[r.ord + 1]
   from json_to_recordset(new_rows) as r (ord integer, ${types.join(", ")})
   where outcomes[r.ord + 1] is null order by r.ord
@@ -373,11 +377,11 @@ if 'singletons' = any (features) then
       select array_agg(n.webhook_id) as hooks, array_agg(n.team) as lanes, array_agg(n.singleton_key) as keys,
         array_agg(n.id) as newer
       from (
-        select distinct on (i.webhook_id, i.team, i.singleton_key, i.approval_until is null)
+        select distinct on (i.webhook_id, i.team, i.singleton_key, i.needs_approval)
           i.webhook_id, i.team, i.singleton_key, i.id
-        from ${input("webhook_id uuid, team text, singleton_key text, supersedes text, approval_until timestamptz")}
+        from ${input("webhook_id uuid, team text, singleton_key text, supersedes text, needs_approval boolean")}
         where i.supersedes is not null and i.id = any (ids)
-        order by i.webhook_id, i.team, i.singleton_key, i.approval_until is null, i.ord desc
+        order by i.webhook_id, i.team, i.singleton_key, i.needs_approval, i.ord desc
       ) as n
     ) as k, lateral webhook_trigger.cancel_singletons(
       k.hooks, k.lanes, k.keys, k.newer, 'superseded', clock, 'infinity'

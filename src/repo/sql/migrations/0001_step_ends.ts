@@ -22,7 +22,7 @@ const lastStep =
 const superseder = `
   select n.id from webhook_trigger.runs n
   where n.webhook_id = run.webhook_id and n.team = run.team and n.singleton_key = run.singleton_key
-    and n.supersedes is not null and n.finished_at is null and n.approval_until is null
+    and n.supersedes is not null and n.finished_at is null and n.needs_approval is null
     and (run.attempt > 1 or n.seq > run.seq)
   limit 1`
 
@@ -55,8 +55,9 @@ if ends is not null then
         when i.status = 'timeout' then greatest(i.at, ${started} + r.max_work_ms * interval '1 millisecond')
         else i.at
       end,
-      collecting_until = null,
-      approval_until = null
+      held_for = null,
+      held_until = null,
+      needs_approval = null
     from json_to_recordset(ends) as i (
       run_id uuid, at timestamptz, sent_at timestamptz, started_at timestamptz, answered boolean, ends_work boolean,
       unchecked boolean, may_be_retried boolean, unasked text, status text, response text, error_code text,

@@ -1,6 +1,7 @@
 /** The runs of an acceptance as data for the function `step`. */
 import { Duration } from "effect"
 import type { RunId, WebhookId } from "../../../domain/Id.ts"
+import type { HeldFor } from "../../../domain/run/Held.ts"
 import { parseRate } from "../../../domain/webhook/Rate.ts"
 import { type AcceptOptions, isRetry, type NewRun } from "../../run/RunStore.ts"
 import { jsonOf } from "../Columns.ts"
@@ -27,16 +28,22 @@ type Feature = "limits" | "queues" | "costs" | "singletons" | "retries" | "windo
 /** A field of `NewRun` that is stored under its own name. One that is missing in `toRow` does not compile. */
 type StoredField = Exclude<
   keyof NewRun,
-  "run_id" | "webhook" | "timeout" | "max_work" | "idempotency" | "coalesce" | "singleton"
+  "run_id" | "webhook" | "timeout" | "max_work" | "idempotency" | "coalesce" | "singleton" | "hold"
 >
 
 /** When it replaces the runs with its key; absent: it replaces none. */
 const supersedes = ({ singleton }: NewRun) =>
   singleton?.on_new === "supersede" ? (singleton.supersede_when ?? "accepted") : undefined
 
+const holdOf = ({ coalesce, hold, needs_approval }: NewRun) => ({
+  held_for: coalesce === undefined ? hold?.for : ("window" satisfies HeldFor),
+  held_until: coalesce === undefined ? hold?.until : coalesce.until,
+  needs_approval: needs_approval || hold?.for === "approval" || undefined
+})
+
 /** Field by field: spreading the run, with its many optional fields, takes eight times as long as all this. */
 const toRow = (run: NewRun, ord: number) => {
-  const { run_id, webhook, timeout, max_work, idempotency, coalesce, singleton } = run
+  const { run_id, webhook, timeout, max_work, idempotency, singleton } = run
   return {
     ord,
     id: run_id,
@@ -71,8 +78,7 @@ const toRow = (run: NewRun, ord: number) => {
     idempotency_key: idempotency?.key,
     idempotency_expires_at: idempotency?.expires_at,
     request_hash: idempotency?.request_hash,
-    collecting_until: coalesce?.until,
-    approval_until: run.approval_until
+    ...holdOf(run)
   } satisfies { readonly [Field in StoredField]: NewRun[Field] | undefined } & Readonly<Record<string, unknown>>
 }
 
@@ -90,7 +96,7 @@ const toCheck = (run: NewRun, ord: number, isCounted: boolean) => {
     mode: run.mode,
     accepted_at: run.accepted_at,
     deadline_at: run.deadline_at,
-    approval_until: run.approval_until,
+    ...holdOf(run),
     idempotency_key: run.idempotency?.key,
     thread_key: run.thread_key,
     singleton_key: singleton?.key,
@@ -106,7 +112,6 @@ const toCheck = (run: NewRun, ord: number, isCounted: boolean) => {
     budget_usd: webhook?.budget?.cost_usd,
     unknown_usd: webhook?.budget?.unknown_cost_usd,
     window_key: coalesce?.key,
-    window_until: coalesce?.until,
     window_latest: coalesce && (coalesce.latest ?? coalesce.until),
     window_template: coalesce?.template,
     window_request: coalesce?.request

@@ -6,8 +6,8 @@ import type { TeamName } from "../../../domain/Team.ts"
 import type { RunStore } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
-import { isAwaitingApproval, runColumns, runFromRow } from "../RunColumns.ts"
-import { nextPlace } from "./Coalesce.ts"
+import { isAwaitingApproval, notHeld, runColumns, runFromRow } from "../RunColumns.ts"
+import { nextPlace } from "./Holds.ts"
 
 /** Number of runs that one statement cancels. */
 const portion = 500
@@ -15,7 +15,7 @@ const portion = 500
 /** `RunStore.decide` and `RunStore.expireApprovals`. */
 export const makeApprovals = Effect.map(SqlClient.SqlClient, (sql) => {
   const cancelledAt = (at: Date) => sql`
-    status = 'cancelled', finished_at = ${at}, released_at = ${at}, recorded_at = now(), approval_until = null`
+    status = 'cancelled', finished_at = ${at}, released_at = ${at}, recorded_at = now(), ${notHeld}`
 
   /**
    * Of two at the same time, the second waits for the first one's lock, and then finds no such run. The lock of `singletons` comes
@@ -27,7 +27,7 @@ export const makeApprovals = Effect.map(SqlClient.SqlClient, (sql) => {
         select from webhook_trigger.singletons for no key update
       ), changed as (
         update webhook_trigger.runs r set ${set} from alone
-        where r.id = ${id} and ${isAwaitingApproval} and r.approval_until > ${time}
+        where r.id = ${id} and ${isAwaitingApproval} and r.held_until > ${time}
         returning r.*
       ), superseded as materialized (
         select s.* from changed c, lateral webhook_trigger.cancel_singletons(
@@ -44,8 +44,8 @@ export const makeApprovals = Effect.map(SqlClient.SqlClient, (sql) => {
       ? change(
           id,
           time,
-          sql`place = ${nextPlace(sql)}, approval_until = null, decided_by = ${by},
-            deadline_at = ${time}::timestamptz + (r.deadline_at - r.approval_until)`,
+          sql`place = ${nextPlace(sql)}, ${notHeld}, decided_by = ${by},
+            deadline_at = ${time}::timestamptz + (r.deadline_at - r.held_until)`,
           "RunChanged"
         )
       : change(id, time, sql`${cancelledAt(time)}, cancelled_by = 'denied', decided_by = ${by}`, "RunEnded")
@@ -65,7 +65,7 @@ export const makeApprovals = Effect.map(SqlClient.SqlClient, (sql) => {
     for (;;) {
       const rows = yield* bounded(sql`
         with due as materialized (
-          select r.id from webhook_trigger.runs r where r.approval_until <= ${time} and ${isAwaitingApproval}
+          select r.id from webhook_trigger.runs r where r.held_until <= ${time} and ${isAwaitingApproval}
           order by r.id limit ${portion} for no key update
         ), ended as (
           update webhook_trigger.runs r set ${cancelledAt(time)}, cancelled_by = 'approval_expired'

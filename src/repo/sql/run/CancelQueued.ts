@@ -6,6 +6,7 @@ import { isRunOf } from "../access/OwnerStoreSql.ts"
 import { notify } from "../Changes.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
+import { notHeld } from "../RunColumns.ts"
 
 /** Number of runs that one statement cancels. */
 const portion = 500
@@ -35,7 +36,7 @@ export const makeCancelQueued = Effect.gen(function* () {
       ), cancelled as (
         update webhook_trigger.runs r set
           status = 'cancelled', finished_at = ${DateTime.toDateUtc(at)}, released_at = ${DateTime.toDateUtc(at)},
-          recorded_at = now(), collecting_until = null, approval_until = null, cancelled_by = ${by}
+          recorded_at = now(), ${notHeld}, cancelled_by = ${by}
         from locked where r.id = locked.id and r.status = 'queued' and r.admitted_at is null
         returning r.id
       ), ${notify(sql, "RunEnded", sql`select id::text as name from cancelled`)}

@@ -1,20 +1,14 @@
 /** Triggers that join an earlier trigger's run while its window is open: a part of accepting runs (`Accept.ts`). */
-import { DateTime, Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { IdempotencyKeyReused, type Unavailable } from "../../../domain/Errors.ts"
-import type { RunId, WebhookId } from "../../../domain/Id.ts"
-import * as Json from "../../../domain/Json.ts"
+import { IdempotencyKeyReused } from "../../../domain/Errors.ts"
+import type { RunId } from "../../../domain/Id.ts"
 import * as Combined from "../../../domain/prompt/Combined.ts"
 import { staysCancelled } from "../../../domain/run/Canceller.ts"
-import { storable } from "../../../domain/StorableText.ts"
-import type { CombinedRun, PlacedRun } from "../../run/LaneStore.ts"
 import type { Acceptance, AcceptanceRefused, NewRun } from "../../run/RunStore.ts"
-import { notify } from "../Changes.ts"
-import { fromRow, recordset, uuids } from "../Columns.ts"
+import { recordset } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
-
-/** A place in a lane, behind every place given before. */
-export const nextPlace = (sql: SqlClient.SqlClient): Statement.Fragment => sql`nextval('webhook_trigger.runs_seq_seq')`
+import { approvalTime } from "../RunColumns.ts"
 
 type Answer = Result.Result<Acceptance, AcceptanceRefused>
 
@@ -26,119 +20,12 @@ interface Coalescing extends NewRun {
 
 export const isCoalescing = (run: NewRun): run is Coalescing => run.webhook !== undefined && run.coalesce !== undefined
 
-/** How many windows one statement closes, and how many keys it forgets. */
-const portion = 1000
-
-/**
- * `LaneStore.closeWindows`, which also forgets expired keys. A trigger that joins a run locks the window: it either
- * commits before the window is closed, or does not find it. Locks are taken in the same order as when joining and
- * deleting. A window with a template is closed, but its run has no place before `LaneStore.placeCombined`.
- *
- * After an outage, there may be more windows than one statement can close in its time. Windows that end at the same
- * moment are closed together, so that their runs keep their order.
- */
-export const makeCloseWindows = Effect.map(SqlClient.SqlClient, (sql) => {
-  const closeSome = (now: DateTime.Utc) => {
-    const time = sql`${DateTime.toDateUtc(now)}::timestamptz`
-    return bounded(sql<{ readonly most: number; readonly combined: boolean }>`
-      with free as materialized (
-        select webhook_id, idempotency_key from webhook_trigger.window_deliveries where expires_at <= ${time}
-        order by expires_at limit ${portion}
-      ), forgotten as (
-        delete from webhook_trigger.window_deliveries d using free
-        where (d.webhook_id, d.idempotency_key) = (free.webhook_id, free.idempotency_key) and d.expires_at <= ${time}
-      ), old_event as materialized (
-        select webhook_id, idempotency_key from webhook_trigger.cancel_events where expires_at <= ${time}
-        order by expires_at limit ${portion} for update skip locked
-      ), forgotten_event as (
-        delete from webhook_trigger.cancel_events e using old_event o
-        where (e.webhook_id, e.idempotency_key) = (o.webhook_id, o.idempotency_key)
-      ), due as materialized (
-        select run_id, webhook_id from webhook_trigger.windows where until <= ${time} and not closed
-        order by until fetch first ${portion} rows with ties
-      ), hook as materialized (
-        select w.id from webhook_trigger.webhooks w where w.id in (select webhook_id from due)
-        order by w.id for key share
-      ), over as materialized (
-        select w.run_id, w.until, w.template is not null as combines from webhook_trigger.windows w
-        where w.run_id in (select run_id from due) and w.webhook_id in (select id from hook)
-          and w.until <= ${time} and not w.closed
-        order by w.webhook_id, w.team, w.key for update
-      ), closed as (
-        update webhook_trigger.windows w set closed = true from over where w.run_id = over.run_id and over.combines
-      ), removed as (
-        delete from webhook_trigger.windows w using over where w.run_id = over.run_id and not over.combines
-      ), locked as materialized (
-        select r.id, r.seq from webhook_trigger.runs r where r.id in (select run_id from over where not combines)
-        order by r.id for no key update
-      ), next as materialized (
-        select id, ${nextPlace(sql)} as place from (
-          select l.id from locked l join over on over.run_id = l.id order by over.until, l.seq
-        ) as in_order
-      ), placed as (
-        update webhook_trigger.runs r set place = case when r.approval_until is null then next.place end, collecting_until = null
-        from next where r.id = next.id and r.status = 'queued' and r.place is null
-        returning r.id
-      ), ${notify(sql, "RunChanged", sql`select id::text as name from placed`)}
-      select greatest(
-          (select count(*) from due), (select count(*) from free), (select count(*) from old_event)
-        )::int as most, count(*),
-        exists (select from over where combines) or exists (select from webhook_trigger.windows where closed) as combined
-      from notified`)
-  }
-  const closeWindows = (now: DateTime.Utc): Effect.Effect<boolean, Unavailable> =>
-    Effect.flatMap(closeSome(now), ([row]) => (row!.most < portion ? Effect.succeed(row!.combined) : closeWindows(now)))
-  return closeWindows
-})
-
 /** Requests kept for prompts, and whether they are within the limits, which drop the oldest. */
-const latest = (sql: SqlClient.SqlClient, of: Statement.Fragment): Statement.Fragment => sql`
+export const latest = (sql: SqlClient.SqlClient, of: Statement.Fragment): Statement.Fragment => sql`
   select k.run_id, k.seq, k.request, row_number() over later = 1
       or row_number() over later <= ${Combined.maxRequests} and sum(k.bytes) over later <= ${Combined.maxRequestBytes} as fits
   from webhook_trigger.window_requests k ${of}
   window later as (partition by k.run_id order by k.seq desc)`
-
-/** How many prompts are made at a time: each may need two megabytes. */
-const prompts = 10
-
-/** `LaneStore.combinedRuns` and `placeCombined`. */
-export const makeCombined = Effect.map(SqlClient.SqlClient, (sql) => ({
-  combinedRuns: (except: ReadonlyArray<WebhookId>): Effect.Effect<ReadonlyArray<CombinedRun>, Unavailable> =>
-    Effect.map(
-      bounded(sql`
-        select r.id as run_id, r.team, w.webhook_id, w.template, r.prompt, r.layout, r.variables, r.joined, (
-            select coalesce(json_agg(l.request order by l.seq), '[]') from (
-              ${latest(sql, sql`where k.run_id = w.run_id`)}
-            ) l where l.fits
-          ) as requests
-        from webhook_trigger.windows w join webhook_trigger.runs r on r.id = w.run_id
-        where w.closed and w.webhook_id <> all(${uuids(sql, except)}) order by w.until, r.seq limit ${prompts}`),
-      (rows) => rows.map((row) => fromRow<CombinedRun>(row))
-    ),
-
-  placeCombined: ({ layout, prompt, run_id, variables }: PlacedRun): Effect.Effect<void, Unavailable> =>
-    Effect.asVoid(
-      bounded(sql`
-        with hook as materialized (
-          select w.id from webhook_trigger.webhooks w
-          where w.id = (select webhook_id from webhook_trigger.windows where run_id = ${run_id}) for key share
-        ), over as materialized (
-          select w.run_id from webhook_trigger.windows w
-          where w.run_id = ${run_id} and w.closed and w.webhook_id in (select id from hook) for update
-        ), locked as materialized (
-          select r.id from webhook_trigger.runs r where r.id in (select run_id from over) for no key update
-        ), removed as (
-          delete from webhook_trigger.windows w using over where w.run_id = over.run_id
-        ), placed as (
-          update webhook_trigger.runs r set place = case when r.approval_until is null then ${nextPlace(sql)} end,
-            collecting_until = null, prompt = ${storable(prompt)},
-            layout = ${layout === undefined ? null : Json.stringify(layout)}::json, variables = ${Json.stringify(variables)}::json
-          from locked where r.id = locked.id and r.status = 'queued' and r.place is null
-          returning r.id
-        ), ${notify(sql, "RunChanged", sql`select id::text as name from placed`)}
-        select count(*) from notified`)
-    )
-}))
 
 const types = {
   ord: "int",
@@ -154,7 +41,7 @@ const types = {
   agent: "json",
   asked_by: "text",
   variables: "json",
-  approval_until: "timestamptz",
+  needs_approval: "boolean",
   until: "timestamptz",
   template: "json",
   request: "json",
@@ -177,7 +64,7 @@ const toInput = (run: Coalescing, ord: number) => ({
   agent: run.agent,
   asked_by: run.asked_by,
   variables: run.variables,
-  approval_until: run.approval_until,
+  needs_approval: run.needs_approval,
   until: run.coalesce.until,
   template: run.coalesce.template,
   request: run.coalesce.request,
@@ -293,7 +180,7 @@ export const makeCoalesce = Effect.gen(function* () {
         where (w.webhook_id, w.team, w.key) in (select webhook_id, team, key from fresh) and not w.closed
         order by w.webhook_id, w.team, w.key for update
       ), newest as materialized (
-        select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.agent, f.variables, f.version, f.approval_until,
+        select distinct on (w.run_id) w.run_id, f.title, f.prompt, f.layout, f.agent, f.variables, f.version, f.needs_approval,
           f.template,
           string_agg(f.asked_by, chr(10)) over (partition by w.run_id) as asked_by,
           least(w.latest, greatest(w.until, max(f.until) over (partition by w.run_id))) as until,
@@ -304,12 +191,12 @@ export const makeCoalesce = Effect.gen(function* () {
           title = n.title, prompt = n.prompt, layout = n.layout::json, agent = n.agent::json, variables = n.variables::json,
           asked_by = case when strpos(concat(chr(10), r.asked_by, chr(10)), concat(chr(10), n.asked_by, chr(10))) > 0
             then r.asked_by else concat_ws(chr(10), r.asked_by, n.asked_by) end,
-          webhook_version = n.version, joined = r.joined + n.joined, collecting_until = n.until,
-          approval_until = coalesce(r.approval_until + (n.until - r.collecting_until), n.approval_until),
-          deadline_at = r.deadline_at - r.collecting_until + case
-            when r.approval_until is null then coalesce(n.approval_until, n.until) else n.until
+          webhook_version = n.version, joined = r.joined + n.joined, held_until = n.until,
+          needs_approval = coalesce(r.needs_approval, n.needs_approval),
+          deadline_at = r.deadline_at + (n.until - r.held_until) + case
+            when r.needs_approval is null and n.needs_approval then ${approvalTime} else interval '0'
           end
-        from newest n where r.id = n.run_id and r.status = 'queued' and r.place is null
+        from newest n where r.id = n.run_id and r.held_for = 'window'
         returning r.id
       ), moved as (
         update webhook_trigger.windows w set until = n.until, template = n.template::json from newest n

@@ -5,7 +5,7 @@ import type { TeamName } from "../../../domain/Team.ts"
 import type { ExpireOptions } from "../../run/RunStore.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
-import { lastStep, live, mayWork, runColumns, runFromRow, stopAtOf } from "../RunColumns.ts"
+import { lastStep, live, mayWork, notHeld, runColumns, runFromRow, stopAtOf } from "../RunColumns.ts"
 
 /** Number of runs that one statement checks. */
 const step = 500
@@ -37,10 +37,10 @@ export const makeExpire = Effect.gen(function* () {
         from webhook_trigger.runs r
         where r.id in (
             select id from webhook_trigger.runs
-            where status in ${live} and ${isDue}
+            where status in ${live} and held_for is null and ${isDue}
             order by deadline_at limit ${step}
           )
-          and r.status in ${live} and ${isDue}
+          and r.status in ${live} and r.held_for is null and ${isDue}
         order by r.id for no key update
       ), changed as (
         update webhook_trigger.runs r set
@@ -55,8 +55,7 @@ export const makeExpire = Effect.gen(function* () {
           started_at = coalesce(r.started_at, r.sent_at),
           finished_at = ${now},
           recorded_at = now(),
-          collecting_until = null,
-          approval_until = null
+          ${notHeld}
         from due d
         where r.id = d.id and r.status in ${live}
         returning r.*

@@ -7,8 +7,8 @@ import { notify } from "../Changes.ts"
 import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { getsEarly } from "../delivery/EarlyEvents.ts"
-import { inLane, isOut, isWaiting, live, mayWork, runColumns, unreleased } from "../RunColumns.ts"
-import { makeCloseWindows, makeCombined } from "./Coalesce.ts"
+import { inLane, isAwaitingApproval, isOut, isWaiting, live, mayWork, runColumns, unreleased } from "../RunColumns.ts"
+import { makeHolds } from "./Holds.ts"
 import { ledTeams } from "./HttpLeaderStoreSql.ts"
 import { outColumns, outRunFromRow } from "./OutRuns.ts"
 import { awake } from "./Rest.ts"
@@ -48,12 +48,17 @@ const dueOf = (sql: SqlClient.SqlClient, time: Statement.Fragment): Statement.Fr
   const work: { readonly [W in DueWork]: ReadonlyArray<Statement.Fragment> } = {
     stuck: [sql`pg_stat_activity a where ${isStuck}`],
     deadlines: [
-      sql`webhook_trigger.runs r where r.status in ${live} and r.deadline_at <= ${time} order by r.deadline_at`
+      sql`webhook_trigger.runs r where r.status in ${live} and r.held_for is null and r.deadline_at <= ${time}
+        order by r.deadline_at`
     ],
-    windows: [
+    holds: [
+      sql`webhook_trigger.runs r where r.held_for = 'time' and r.held_until <= ${time} order by r.held_until`,
       sql`webhook_trigger.windows where closed or until <= ${time}`,
       sql`webhook_trigger.window_deliveries where expires_at <= ${time} order by expires_at`,
       sql`webhook_trigger.cancel_events where expires_at <= ${time} order by expires_at`
+    ],
+    approvals: [
+      sql`webhook_trigger.runs r where ${isAwaitingApproval} and r.held_until <= ${time} order by r.held_until`
     ],
     rests: [sql`webhook_trigger.teams where resting_until <= ${time}`],
     waiting: [sql`webhook_trigger.runs r where ${inLane} order by r.team`],
@@ -174,8 +179,7 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       return rows.map(({ team }) => team)
     }, bounded)
 
-    const closeWindows = yield* makeCloseWindows
-    const combined = yield* makeCombined
+    const holds = yield* makeHolds
 
     return LaneStore.of({
       claimTick,
@@ -185,9 +189,8 @@ export const layer: Layer.Layer<LaneStore, never, SqlClient.SqlClient> = Layer.e
       out,
       outRuns,
       wakeTeams,
-      closeWindows,
       forgetSent,
-      ...combined
+      ...holds
     })
   })
 )

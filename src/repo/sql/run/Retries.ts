@@ -22,7 +22,7 @@ export const makeRetries = Effect.gen(function* () {
     const rows = yield* sql<{ readonly id: RunId }>`
       select r.id from webhook_trigger.runs r
       where r.retry_at <= ${DateTime.toDateUtc(now)}::timestamptz and r.webhook_id <> all(${uuids(sql, except)})
-      order by r.retry_at limit ${limit}`
+      order by r.retry_at, r.seq limit ${limit}`
     return rows.map(({ id }) => id)
   }, bounded)
 

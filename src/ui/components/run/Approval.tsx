@@ -50,7 +50,7 @@ const Decide = ({ run }: { readonly run: Run }) => {
       )}
       <p className="muted small">
         The prompt is sent to {run.team} when somebody approves the run. Without a decision, the run is cancelled on{" "}
-        <ExactTime at={run.approval_until!} />.
+        <ExactTime at={run.held_until!} />.
       </p>
       {error !== undefined && <ErrorNotice error={error} />}
     </section>

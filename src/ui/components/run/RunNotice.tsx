@@ -65,7 +65,7 @@ const Waiting = ({ run: { run_id } }: { readonly run: Run }) => {
       {waits.until !== undefined && (
         <>
           {" "}
-          Resting until <ExactTime at={waits.until} />.
+          {waits.code === "usage_limit" ? "Resting until" : "Until"} <ExactTime at={waits.until} />.
         </>
       )}
     </Notice>

@@ -90,12 +90,14 @@ export const warningFor = (run: Run) => (isFinal(run.status) ? statusDisplays[ru
 const phaseDisplays: { readonly [P in RunPhase]: StatusDisplay } = {
   ...statusDisplays,
   collecting: { ...statusDisplays.queued, icon: "clock", label: "Collecting" },
+  kept: { ...statusDisplays.queued, icon: "pause", label: "Kept" },
+  scheduled: { ...statusDisplays.queued, icon: "clock", label: "Scheduled" },
   "waits for approval": { icon: "question", label: "To approve", tone: "info" },
   sent: { ...statusDisplays.running, icon: "dots", label: "Sent" },
   working: { ...statusDisplays.running, label: "Working" }
 }
 
-type Progress = Pick<Run, "status" | "approval_until" | "collecting_until" | "started_at" | "delivery_failed"> &
+type Progress = Pick<Run, "status" | "held_for" | "started_at" | "delivery_failed"> &
   Partial<Pick<Run, "asks" | "run_id">>
 
 /** The agent asks a question that nobody has replied to. */

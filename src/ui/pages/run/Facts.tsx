@@ -2,7 +2,6 @@ import type { ReactNode } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { cancellerNames } from "../../../domain/run/Canceller.ts"
-import { keptUntil } from "../../../domain/run/KeptRun.ts"
 import { requestText } from "../../../domain/run/RequestText.ts"
 import { sizeText } from "../../../domain/run/Step.ts"
 import { workspaceLine } from "../../../domain/run/WorkspaceLine.ts"
@@ -159,10 +158,10 @@ const Id = ({ text, what }: { readonly text: string; readonly what: string }) =>
   </span>
 )
 
-/** How many requests joined the run, and until when more can join. None can join the run of a paused webhook. */
-const Joined = ({ run: { collecting_until, joined, status } }: { readonly run: Run }) => {
-  const until = status === "queued" ? collecting_until : undefined
-  if (joined === undefined || until === keptUntil || (joined === 0 && until === undefined)) return null
+/** How many requests joined the run, and until when more can join. */
+const Joined = ({ run: { held_for, held_until, joined } }: { readonly run: Run }) => {
+  const until = held_for === "window" ? held_until : undefined
+  if (joined === undefined || (joined === 0 && until === undefined)) return null
   return (
     <span>
       {until !== undefined && (

@@ -89,7 +89,9 @@ export const startedDeliveries = (test: Test): void => {
       const changes = yield* subscribe(repo)
       const webhook = yield* createWebhook()
       yield* newDestination(webhook.id, { events: ["run.awaiting_approval"] })
-      const ids = yield* Effect.forEach(count(5), () => queueRun(webhook, { approval_until: at(1_000) }))
+      const ids = yield* Effect.forEach(count(5), () =>
+        queueRun(webhook, { hold: { for: "approval", until: at(1_000) } })
+      )
       expect(yield* repo.deliverEarly(at(60))).toBe(5)
       const written = yield* Effect.forEach(yield* claim(100), (due, n) =>
         Effect.as(

@@ -2,7 +2,7 @@ import { expect } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 import type { AuditDraft } from "../../../../src/domain/access/AuditEvent.ts"
 import { auditEventIdAt, type RunId, type WebhookId } from "../../../../src/domain/Id.ts"
-import { keptKey } from "../../../../src/repo/manage/WebhookStore.ts"
+import { approvalDays } from "../../../../src/domain/run/Held.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { acceptOne, at, count, createWebhook, drain, epoch, laneTeams, newRun, ops, together } from "../fixtures.ts"
 import type { Test } from "../RepoContract.ts"
@@ -73,24 +73,39 @@ export const pauses = (test: Test): void => {
       const webhook = yield* createWebhook()
       yield* pause(webhook.id, 1, 3)
       const paused = { ...webhook, version: 2 }
-      const kept = { until: DateTime.makeUnsafe("2100-01-01T00:00:00Z") }
-      const deadline_at = DateTime.add(kept.until, { hours: 1 })
       const ids: Array<RunId> = []
-      for (const n of count(3)) {
-        const run = yield* newRun(paused, { coalesce: { ...kept, key: `${keptKey}${n}` }, deadline_at })
+      for (const _ of count(3)) {
+        const run = yield* newRun(paused, {
+          accepted_at: at(4),
+          hold: { for: "webhook_paused" },
+          deadline_at: at(3_600_004)
+        })
         ids.push(run.run_id)
         yield* acceptOne(run)
       }
-      const other = yield* newRun(paused, { coalesce: { ...kept, key: "other" } })
+      const ends = at(30_000_000)
+      const other = yield* newRun(paused, { coalesce: { key: "other", until: ends } })
+      const later = yield* newRun(paused, {
+        hold: { for: "webhook_paused", until: ends },
+        deadline_at: at(30_001_000),
+        needs_approval: true
+      })
       yield* acceptOne(other)
-      yield* repo.closeWindows(at(10_000))
+      yield* acceptOne(later)
+      yield* repo.endHolds(at(10_000_000))
+      expect(yield* repo.expire(at(10_000_000), { stopped: [ops] })).toEqual([])
       expect(yield* laneTeams).toEqual([])
-      expect(yield* repo.resumeWebhook(webhook.id, at(20_000))).toBe(true)
-      yield* repo.closeWindows(at(20_000))
-      const later = DateTime.add(at(20_000), { hours: 1 })
-      expect(yield* repo.expire(DateTime.subtract(later, { milliseconds: 1 }), { stopped: [ops] })).toEqual([])
+      expect(yield* repo.resumeWebhook(webhook.id, at(20_000_000))).toBe(true)
+      yield* repo.endHolds(at(20_000_000))
+      expect(yield* repo.expire(at(20_000_000 + 3_599_999), { stopped: [ops] })).toEqual([])
       expect(yield* drain()).toEqual(ids)
-      expect((yield* repo.run(other.run_id)).collecting_until).toEqual(kept.until)
+      expect(yield* repo.run(other.run_id)).toMatchObject({ held_for: "window", held_until: ends })
+      expect(yield* repo.run(later.run_id)).toMatchObject({ held_for: "time", held_until: ends })
+      yield* repo.endHolds(ends)
+      expect(yield* repo.run(later.run_id)).toMatchObject({
+        held_for: "approval",
+        held_until: DateTime.add(ends, { days: approvalDays })
+      })
     })
   )
 }

@@ -161,9 +161,9 @@ export const threadStore = (test: Test): void => {
         expect(admitted).toMatchObject([{ run_id: reply, thread: { id: first, ...known } }])
         yield* endOne(reply, success("2"), 4)
       }
-      const waiting = yield* queueRun(webhook, { approval_until: at(100) })
+      const waiting = yield* queueRun(webhook, { hold: { for: "approval", until: at(100) } })
       const until = at(30_000)
-      const keyed = yield* queueRun(webhook, { approval_until: at(100), thread_key: "shop#1" })
+      const keyed = yield* queueRun(webhook, { hold: { for: "approval", until: at(100) }, thread_key: "shop#1" })
       const open = yield* queueRun(webhook, { coalesce: { key: "a", until }, thread_key: "shop#1" })
       for (const id of [waiting, keyed, open])
         expect(yield* Effect.flip(repo.continueThread(id, at(5)))).toBeInstanceOf(RunUnfinished)

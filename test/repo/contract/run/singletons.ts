@@ -35,7 +35,7 @@ const keyed = (webhook: Target, on_new: OnNew, fields: Partial<NewRun> = {}, key
   newRun(webhook, { singleton: { key, on_new }, ...fields })
 
 const noSlot = { limits: noSlots }
-const asking = { approval_until: at(1_000_000) }
+const asking = { hold: { for: "approval", until: at(1_000_000) }, needs_approval: true } as const
 const again = { attempt: 1, max_attempts: 3, retry_after_seconds: 60 }
 
 /** A failed run with a pending retry. */
@@ -132,7 +132,7 @@ export const singletons = (test: Test): void => {
       expect(yield* repo.run(running)).toMatchObject({ stop_at: at(5_000), finished_at: at(5_000), started_at: at(1) })
       expect(yield* repo.run(queued.run_id)).toMatchObject({ released_at: at(5_000) })
       yield* step({ releases: [{ run_id: running, at: at(6_000) }] }, noSlot)
-      yield* repo.closeWindows(at(30_000))
+      yield* repo.endHolds(at(30_000))
       expect(yield* drain()).toEqual([...others.slice(0, 3).map(({ run_id }) => run_id), newer.run_id])
     })
   )
@@ -411,7 +411,7 @@ export const singletons = (test: Test): void => {
       ]
       yield* acceptAll([newer, older])
       expect((yield* cancel(webhook, 200, event)).map(({ run_id }) => run_id)).toEqual([older.run_id])
-      yield* repo.closeWindows(event.idempotency.expires_at)
+      yield* repo.endHolds(event.idempotency.expires_at)
       expect((yield* cancel(webhook, 300, event)).map(({ run_id }) => run_id)).toEqual([newer.run_id])
     })
   )

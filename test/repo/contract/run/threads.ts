@@ -242,7 +242,7 @@ export const threads = (test: Test): void => {
       const until = at(30_000)
       const coalesced = yield* queueRun(webhook, { thread_key: "shop#1", coalesce: { key: "a", until } })
       const between = yield* queueRun(webhook, { thread_key: "shop#1" })
-      yield* repo.closeWindows(DateTime.add(until, { seconds: 1 }))
+      yield* repo.endHolds(DateTime.add(until, { seconds: 1 }))
       yield* endOne(between, answeredIn("s-1"), 1)
       yield* endOne(coalesced, answeredIn("s-2"), 2)
       yield* queueRun(webhook, { thread_key: "shop#1" })

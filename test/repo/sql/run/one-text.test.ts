@@ -30,7 +30,7 @@ const features: Readonly<Record<string, (webhook: Target, n: number) => Partial<
   }),
   skip: (_, n) => ({ singleton: { key: `skip ${n}`, on_new: "skip" } }),
   retries: () => ({ attempt: 1, max_attempts: 3, retry_after_seconds: 1 }),
-  approval: () => ({ approval_until: at(1_000) }),
+  approval: () => ({ hold: { for: "approval", until: at(1_000) } }),
   file: () => ({ files: [{ id: "in-1", name: "a.txt", type: "text/plain", size: 1, bytes: new Uint8Array(1) }] })
 }
 

@@ -75,7 +75,7 @@ describe("a failed run of a webhook with retries", () => {
 
 describe("a run that further triggers can join", () => {
   it("says until when, and how many have", async () => {
-    await open(run_id, { status: "queued", collecting_until: "2126-01-02T10:00:00.000Z", joined: 2 })
+    await open(run_id, { status: "queued", held_for: "window", held_until: "2126-01-02T10:00:00.000Z", joined: 2 })
     await page.locator(".badge").getByText("Collecting").waitFor()
     await page.getByText(/Collecting requests until .*2126.*; 2 more requests combined/).waitFor()
   })

@@ -72,7 +72,7 @@ describe("a queued run", () => {
     const { waits_for: _, ...run } = await ui.call("GET", `/api/runs/${run_id}`)
     const message = "The webhook is paused. This run is kept until the webhook is resumed."
     const kept = {
-      collecting_until: "2100-01-01T00:00:00.000Z",
+      held_for: "webhook_paused",
       joined: 0,
       waits_for: { code: "webhook_paused", message }
     }
