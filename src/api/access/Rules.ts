@@ -111,6 +111,7 @@ export const rules = {
     file: ["follow", "run"],
     cancel: ["call", "run"],
     decide: ["operate", "run"],
+    start: ["operate", "run"],
     replay: ["operate", "run"],
     replays: ["read", "run"],
     replayMany: ["operate", "filtered"]

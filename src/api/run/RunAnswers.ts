@@ -2,6 +2,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { RunId } from "../../domain/Id.ts"
 import { ShownReport } from "../../domain/run/AgentReport.ts"
+import { longestDays } from "../../domain/run/NotBefore.ts"
 import { Run, RunError, RunStatus, Variables } from "../../domain/run/Run.ts"
 import { AnyJson } from "../../domain/SchemaParts.ts"
 import { optional } from "../../domain/Time.ts"
@@ -28,6 +29,14 @@ export const CallbackUrl = Schema.Struct({
     Schema.String.annotate({
       description:
         "The URL that receives a signed event when the run ends. It must begin with the `url` of one of the webhook's `callback` destinations."
+    })
+  )
+})
+
+export const NotBefore = Schema.Struct({
+  not_before: Schema.optional(
+    Schema.String.annotate({
+      description: `When the run takes its place in its team's queue, at the earliest: a time (RFC 3339), or a duration such as \`30m\`, \`8h\` or \`2d\`, up to ${longestDays} days from now. Until then it waits, and can be cancelled or started early. Not with \`wait=true\`.`
     })
   )
 })

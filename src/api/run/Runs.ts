@@ -199,6 +199,18 @@ export class Runs extends HttpApiGroup.make("runs")
     )
   )
   .add(
+    HttpApiEndpoint.post("start", "/api/runs/:run_id/start", {
+      params: path,
+      success: Run,
+      error: NotFound
+    }).annotateMerge(
+      described(
+        "Start a held run early",
+        "A run that waits for its time or its window (`held_for`) takes its place in its team's lane within a second, or waits for its approval, if it needs one. Changes nothing for another run."
+      )
+    )
+  )
+  .add(
     HttpApiEndpoint.post("replay", "/api/runs/:run_id/replay", {
       params: path,
       query: Wait,

@@ -22,6 +22,7 @@ import {
   Failed,
   IdempotencyKey,
   Ignored,
+  NotBefore,
   TimedOut,
   TimedOutInPage,
   VariablesBody,
@@ -105,7 +106,7 @@ const triggerAt = <const Name extends string, Params extends Schema.Struct.Field
 ) =>
   HttpApiEndpoint.post(name, path, {
     params,
-    query: Schema.Struct({ ...Wait.fields, ...CallbackUrl.fields, ...EventQuery.fields }),
+    query: Schema.Struct({ ...Wait.fields, ...CallbackUrl.fields, ...NotBefore.fields, ...EventQuery.fields }),
     headers: IdempotencyKey,
     payload: VariablesBody,
     success: [Accepted, Answered, Ignored, Cancelled],

@@ -80,7 +80,7 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
       title: run.title,
       status: phaseOf(run),
       waiting: run.waits_for?.message,
-      [run.held_for === "webhook_paused" ? "not before" : "until"]: time(run.held_until),
+      [run.held_for === "webhook_paused" ? "not before" : "held until"]: time(run.held_until),
       "requests combined": run.joined,
       [run.cancelled_by === "denied" ? "denied by" : "approved by"]: run.decided_by,
       source: run.source,

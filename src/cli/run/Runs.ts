@@ -207,6 +207,12 @@ const decide = (decision: "approve" | "deny", about: string, done: string): Leaf
     text: () => done
   })
 
+const start = derived("start", "runs.start", {
+  about: "Start a run early that waits for its time or its window",
+  examples: ["webhook-trigger run start last"],
+  text: ({ held_for, status }) => (held_for === undefined ? `The run is ${status}.` : "It starts within a second.")
+})
+
 const replay = derived("replay", "runs.replay", {
   about: "Replay a run of a webhook, or a chat message, as a new run",
   details: "Uses the same values or text, except for those given. An empty --thread means none.",
@@ -256,6 +262,7 @@ export const runs = group("run", "Runs and their outcomes.", [
   cancel,
   decide("approve", "Approve a run that waits for approval: its prompt is sent", "Approved."),
   decide("deny", "Deny a run that waits for approval: it is cancelled", "Denied. The prompt will not be sent."),
+  start,
   replay,
   messageCommand("reply", "threads.reply", {
     about: "Reply to a run, such as to a question: the agent continues its session once the run has ended",

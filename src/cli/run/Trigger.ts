@@ -41,7 +41,12 @@ const locate = (target: string, url: string) => {
   })
 }
 
-const requestTo = (address: string, input: TriggerInput, waits: boolean, callback: Option.Option<string>) => {
+interface Asked {
+  readonly callback: Option.Option<string>
+  readonly notBefore: Option.Option<string>
+}
+
+const requestTo = (address: string, input: TriggerInput, waits: boolean, { callback, notBefore }: Asked) => {
   const { body, headers, search } =
     input._tag === "Request"
       ? input.request
@@ -53,6 +58,7 @@ const requestTo = (address: string, input: TriggerInput, waits: boolean, callbac
   const urlParams = new URLSearchParams(search)
   if (waits) urlParams.append("wait", "true")
   if (Option.isSome(callback)) urlParams.append("callback_url", callback.value)
+  if (Option.isSome(notBefore)) urlParams.append("not_before", notBefore.value)
   return HttpClientRequest.post(address, { urlParams }).pipe(
     HttpClientRequest.bodyUint8Array(body, headers["content-type"]),
     HttpClientRequest.setHeaders(headers)
@@ -132,6 +138,14 @@ const callback = Flag.String("callback-url").pipe(
   Flag.optional
 )
 
+const notBefore = Flag.String("not-before").pipe(
+  Flag.withMetavar("time"),
+  Flag.withDescription(
+    "When the run begins, at the earliest: a time such as 2026-01-31T03:00:00Z, or a duration such as 8h"
+  ),
+  Flag.optional
+)
+
 export const trigger = open(
   "trigger",
   {
@@ -143,7 +157,7 @@ export const trigger = open(
       "webhook-trigger trigger whk_… --payload @push.json --header 'X-GitHub-Event: push'"
     ]
   },
-  { target, input: inputFlags, wait, stream, callback },
+  { target, input: inputFlags, wait, stream, callback, notBefore },
   (options, { json, url: usual }) =>
     Effect.gen(function* () {
       // A missing token is reported like a malformed one.
@@ -151,7 +165,7 @@ export const trigger = open(
       const { url, token, waits } = yield* locate(given.trim(), usual)
       const input = yield* inputOf(options.input)
       const isFollowed = options.stream || options.wait || waits
-      const request = requestTo(triggerUrl(url, token), input, isFollowed, options.callback)
+      const request = requestTo(triggerUrl(url, token), input, isFollowed, options)
       const source: Follow.Source = {
         ...{ url, json, notFound: noWebhook(url) },
         events: (run_id) => HttpClientRequest.get(`${triggerUrl(url, token)}/runs/${run_id}/events`)

@@ -35,6 +35,7 @@ export const AuditAction = Schema.Literals([
   "run.denied",
   "run.decision_refused",
   "run.cancelled",
+  "run.started_early",
   "run.replayed",
   "run.replied",
   "runs.replayed",

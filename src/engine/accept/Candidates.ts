@@ -49,6 +49,8 @@ export interface RunRequest extends RunTexts {
   }
   /** Its window, when it may become the run of an earlier trigger. */
   readonly coalesce?: NonNullable<NewRun["coalesce"]>
+  /** When it takes its place in the lane, at the earliest, as its caller wants. */
+  readonly not_before?: DateTime.Utc
   /** Why it waits before it takes its place in the lane, besides its window. */
   readonly hold?: NonNullable<NewRun["hold"]>
   /** Who starts it by hand, with a key or in the web UI; absent: strangers, or somebody in Slack. */

@@ -20,6 +20,18 @@ export const callbackRefused = new InvalidParameter({
     "is refused: the webhook combines triggers into one run (`coalesce`), so a trigger cannot have its own callback"
 })
 
+/** Its time may be further ahead than any caller waits. */
+export const laterRefused = new InvalidParameter({
+  name: "wait",
+  detail: "is refused: the run does not begin before the time in `not_before`, so its caller cannot wait for an answer"
+})
+
+/** Its window says when the run begins. */
+export const notBeforeRefused = new InvalidParameter({
+  name: "not_before",
+  detail: "is refused: the webhook combines triggers into one run (`coalesce`), which begins when its window has closed"
+})
+
 /** Requests with different keys of `singleton` are never combined: one run has one key. */
 export const withSingleton = (
   window: NonNullable<NewRun["coalesce"]>,

@@ -315,8 +315,9 @@ export class Trigger extends Context.Service<
             if (request.callback_url !== undefined && combines) {
               return Effect.fail(Coalescing.callbackRefused)
             }
-            // So other webhooks' runs do not wait behind it.
-            const hold = isKept(webhook, request) ? ({ for: "webhook_paused" } as const) : undefined
+            if (request.not_before !== undefined && combines) return Effect.fail(Coalescing.notBeforeRefused)
+            if (request.not_before !== undefined && request.wait) return Effect.fail(Coalescing.laterRefused)
+            const hold = holdOf(webhook, request)
             const coalesce =
               combines && hold === undefined
                 ? Coalescing.windowOf(webhook, request.variables, request.received_at, request.chain_depth)
@@ -542,6 +543,13 @@ const isFromService = (request: TriggerRequest): boolean =>
 /** Its run waits until the webhook is resumed. */
 const isKept = (webhook: WebhookRow, request: TriggerRequest): boolean =>
   webhook.when_team_stopped === "queue" && isPaused(webhook, request) && isFromService(request)
+
+/** A run that is held leaves the lane to other webhooks' runs. */
+const holdOf = (webhook: WebhookRow, request: TriggerRequest): TriggerRequest["hold"] => {
+  const until = request.not_before
+  if (isKept(webhook, request)) return { for: "webhook_paused", ...(until && { until }) }
+  return until && DateTime.isGreaterThan(until, request.received_at) ? { for: "time", until } : undefined
+}
 
 /** What would be refused for a state that passes is ignored, if the webhook says so. */
 const orIgnored = <A, E>(webhook: WebhookRow, request: TriggerRequest, start: Effect.Effect<A, E>) =>

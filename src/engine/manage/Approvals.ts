@@ -23,7 +23,10 @@ export const askedAs = (run: Pick<Run, "asked_by" | "triggered_by">): Pick<Run, 
   return askers.length === 0 ? {} : { asked_by: askers.join("\n") }
 }
 
-/** Approves and denies runs of webhooks with `approval: required`. The row is the decision: it survives any crash. */
+/**
+ * Lets go of held runs: approves and denies those of webhooks with `approval: required`, and starts others early. The row is the
+ * decision: it survives any crash.
+ */
 export class Approvals extends Context.Service<
   Approvals,
   {
@@ -36,6 +39,8 @@ export class Approvals extends Context.Service<
       decision: Decision,
       by: Actor
     ) => Effect.Effect<Run, ApprovalOver | Forbidden | NotFound | Unavailable>
+    /** A run that waits for its time or its window starts within a second. Changes nothing for another run. */
+    readonly startEarly: (id: RunId) => Effect.Effect<Run, NotFound | Unavailable>
     /** Why `decide` would be `Forbidden`; `undefined`: it would not. */
     readonly refusal: (run: Run, by: Actor) => Effect.Effect<string | undefined, NotFound | Unavailable>
   }
@@ -54,6 +59,10 @@ export class Approvals extends Context.Service<
         })
         return Approvals.of({
           refusal,
+          startEarly: Effect.fn("Approvals.startEarly")(function* (run_id) {
+            yield* runs.endHold(run_id, yield* DateTime.now)
+            return yield* history.run(run_id)
+          }),
           decide: Effect.fn("Approvals.decide")(function* (run_id, decision, by) {
             const detail = yield* refusal(yield* history.run(run_id), by)
             if (detail !== undefined) return yield* new Forbidden({ detail })

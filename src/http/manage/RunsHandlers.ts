@@ -84,7 +84,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     const stored = yield* FileStore
     const overview = yield* Overview
     const { cancel } = yield* Cancellation
-    const { decide, refusal } = yield* Approvals
+    const { decide, refusal, startEarly } = yield* Approvals
     const replays = yield* Replay
     const { maxBody } = yield* Settings
     const cancelOne = (id: RunId) => Audit.recordDone<Run>("run.cancelled", id)(cancel(id))
@@ -212,6 +212,9 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
           const { decision } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeApproval)
           return yield* Audit.recordDecision(decision, id)(decide(id, decision, starterOf(yield* Actor)))
         })
+      )
+      .handle("start", ({ params }) =>
+        Effect.flatMap(runIdOf(params.run_id), (id) => Audit.recordDone<Run>("run.started_early", id)(startEarly(id)))
       )
       .handle("replays", ({ params }) =>
         Effect.all([runIdOf(params.run_id), TeamScope.ofActor]).pipe(

@@ -2,8 +2,9 @@
 import type { CallToolResult } from "@modelcontextprotocol/server"
 import { DateTime, Predicate } from "effect"
 import * as Json from "../../domain/Json.ts"
+import { holds } from "../../domain/run/Held.ts"
 import type { Run } from "../../domain/run/Run.ts"
-import { isFinal, phaseOf } from "../../domain/run/RunStatus.ts"
+import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { RunSummary } from "../../domain/run/RunSummary.ts"
 import * as Problems from "../request/Problems.ts"
 
@@ -65,8 +66,8 @@ export const ofEnded = (run: Run): CallToolResult => {
 /** The run goes on after the call. */
 export const ofUnfinished = (run: Pick<Run, "held_for" | "run_id" | "status">): CallToolResult => ({
   ...textResult(
-    phaseOf(run) === "waits for approval"
-      ? `The run waits until a person approves it. Then call \`get_run\` with the run_id ${run.run_id} for the answer.`
+    run.held_for !== undefined
+      ? `${holds[run.held_for].message} Then call \`get_run\` with the run_id ${run.run_id} for the answer.`
       : `The run is ${run.status === "queued" ? "waiting for its turn" : "still in progress"}. ` +
           `Call \`get_run\` with the run_id ${run.run_id}: it waits up to 50 seconds for the answer.`
   ),

@@ -6,7 +6,6 @@ import { NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
-import { phaseOf } from "../../domain/run/RunStatus.ts"
 import type { Actor } from "../../domain/webhook/Approvers.ts"
 import { type Submitted, Trigger } from "../../engine/accept/Trigger.ts"
 import * as Audit from "../../engine/access/Audit.ts"
@@ -138,7 +137,7 @@ export const make = Effect.gen(function* () {
           (run) => lastAttempt(caller, run)
         )
         // A person may take days.
-        if (phaseOf(last) === "waits for approval") return last
+        if (last.held_for !== undefined && last.held_for !== "window") return last
         const id = last.run_id
         // Its webhook may be moved to another team meanwhile.
         const isShown = Effect.flatMap(caller.works, (works) =>

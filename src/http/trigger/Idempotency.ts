@@ -75,7 +75,7 @@ const hashesOf = (files: ReadonlyArray<StoredFile>) =>
     : { files: files.map(({ bytes, name }) => `${createHash("sha256").update(bytes).digest("hex")} ${name}`) }
 
 /**
- * The key of a request that triggers the webhook with this input. With another callback or other files it is another
+ * The key of a request that triggers the webhook with this input. With another callback, time or files it is another
  * request.
  */
 export const read = (
@@ -85,9 +85,11 @@ export const read = (
   {
     callback_url,
     files = [],
+    not_before,
     sender
   }: {
     readonly callback_url?: string | undefined
+    readonly not_before?: string | undefined
     readonly files?: ReadonlyArray<StoredFile>
     readonly sender?: string | undefined
   } = {}
@@ -96,9 +98,14 @@ export const read = (
     request,
     () =>
       Result.map(Input.contentOf(webhook, input), (content) =>
-        callback_url === undefined && files.length === 0
+        callback_url === undefined && not_before === undefined && files.length === 0
           ? content
-          : { content, ...(callback_url !== undefined && { callback_url }), ...hashesOf(files) }
+          : {
+              content,
+              ...(callback_url !== undefined && { callback_url }),
+              ...(not_before !== undefined && { not_before }),
+              ...hashesOf(files)
+            }
       ),
     sender
   )

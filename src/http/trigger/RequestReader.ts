@@ -205,10 +205,13 @@ export const make = Effect.gen(function* () {
           const callback = Parameters.callbackUrl(request)
           if (Result.isFailure(callback)) return Result.fail(callback.failure)
           const callback_url = callback.success
+          const notBefore = Parameters.notBefore(request, received_at)
+          if (Result.isFailure(notBefore)) return Result.fail(notBefore.failure)
+          const not_before = notBefore.success
           const delivery = CallerCheck.idempotencyOf(caller)
           const keyed =
             delivery === undefined
-              ? Idempotency.read(request, webhook, variables, { callback_url, files })
+              ? Idempotency.read(request, webhook, variables, { callback_url, files, not_before: not_before?.text })
               : Result.succeed(delivery)
           const sentKey = request.headers["idempotency-key"]
           const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id
@@ -218,6 +221,7 @@ export const make = Effect.gen(function* () {
             ...(files.length > 0 && { files }),
             ...(caller.reply && { reply: caller.reply }),
             ...(callback_url !== undefined && { callback_url }),
+            ...(not_before && { not_before: not_before.at }),
             ...depthOf(request),
             ...traceOf(request)
           }))

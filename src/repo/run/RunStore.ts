@@ -380,6 +380,8 @@ export class RunStore extends Context.Service<
       id: RunId,
       decision: { readonly approves: boolean; readonly at: DateTime.Utc; readonly by: string }
     ) => Effect.Effect<Decided | undefined, Unavailable>
+    /** The hold of a run that waits for its time or its window ends at `at`, which is now: `LaneStore.endHolds` does the rest. */
+    readonly endHold: (id: RunId, at: DateTime.Utc) => Effect.Effect<void, Unavailable>
     /** Ends as `cancelled` the runs that waited for their approval until `now`, and returns them. */
     readonly expireApprovals: (now: DateTime.Utc) => Effect.Effect<ReadonlyArray<Run>, Unavailable>
     /**

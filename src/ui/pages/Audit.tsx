@@ -47,6 +47,7 @@ const actions: Record<AuditAction, string> = {
   "run.approved": "Run approved",
   "run.denied": "Run denied",
   "run.cancelled": "Run cancelled",
+  "run.started_early": "Held run started early",
   "run.replayed": "Run replayed",
   "run.replied": "Reply sent",
   "runs.replayed": "Runs replayed",

@@ -13,7 +13,7 @@ it.live("a run that waits for approval is listed, and approved or denied once", 
     const trigger = Effect.map(http("POST", hook.path, { body: Server.hello }), ({ json }) => json.run_id as string)
     const [one, other] = [yield* trigger, yield* trigger]
     expect((yield* run("list", "--asks")).stdout.match(/waits for approval/g)).toHaveLength(2)
-    expect((yield* run("show", one)).stdout).toMatch(/\napproval until +\d{4}-/)
+    expect((yield* run("show", one)).stdout).toMatch(/\nheld until +\d{4}-/)
     expect(yield* run("approve", one)).toEqual({ code: 0, stdout: "Approved.\n", stderr: "" })
     expect((yield* run("deny", other)).stdout).toBe("Denied. The prompt will not be sent.\n")
     expect((yield* run("show", one)).stdout).toMatch(/\napproved by +admin key\n/)

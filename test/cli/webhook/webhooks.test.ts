@@ -143,7 +143,7 @@ describe("the command line", () => {
       const joined = yield* json("trigger", token, ...variables)
       expect((yield* json("trigger", token, ...variables)).run_id).toBe(joined.run_id)
       const shown = (yield* run("run", "show", joined.run_id)).stdout
-      expect(shown).toMatch(/\ncollecting until +\d.*\n/)
+      expect(shown).toMatch(/\nheld until +\d.*\n/)
       expect(shown).toMatch(/\nrequests combined +1\n/)
       const { waits_for } = yield* json("run", "show", joined.run_id)
       expect(waits_for.code).toBe("window")

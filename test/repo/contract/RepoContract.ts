@@ -36,6 +36,7 @@ import { endsWithTimes } from "./run/endTimes.ts"
 import { expire } from "./run/expire.ts"
 import { runFiles } from "./run/files.ts"
 import { httpLeaderStore } from "./run/HttpLeaderStore.ts"
+import { holds } from "./run/holds.ts"
 import { idempotency } from "./run/idempotency.ts"
 import { admissions, laneStore } from "./run/LaneStore.ts"
 import { limits } from "./run/limits.ts"
@@ -71,6 +72,7 @@ export const repoContract = (withRepo: WithRepo): void => {
   describe("RunStore.step, accepting, by a webhook's own limits", () => limits(test))
   describe("RunStore.step, accepting, by a webhook's budget of the day", () => budgets(test))
   describe("RunStore.step, accepting, into an open window", () => coalesce(test))
+  describe("RunStore.step, accepting, runs that are held, and LaneStore.endHolds", () => holds(test))
   describe("RunStore.step, accepting, one at a time by key, and cancelSingletons", () => singletons(test))
   describe("RunStore.step, in threads", () => threads(test))
   describe("RunStore.sent and RunStore.started", () => sentAndStarted(test))

@@ -2,7 +2,7 @@
 import { DateTime, Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import type { Unavailable } from "../../../domain/Errors.ts"
-import type { WebhookId } from "../../../domain/Id.ts"
+import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import * as Json from "../../../domain/Json.ts"
 import { storable } from "../../../domain/StorableText.ts"
 import type { CombinedRun, PlacedRun } from "../../run/LaneStore.ts"
@@ -132,6 +132,22 @@ const makeCombined = Effect.map(SqlClient.SqlClient, (sql) => ({
         select count(*) from notified`)
     )
 }))
+
+/** `RunStore.endHold`. The window is locked first, as when joining. */
+export const makeEndHold = Effect.map(SqlClient.SqlClient, (sql) =>
+  Effect.fn("RunStore.endHold")(function* (id: RunId, at: DateTime.Utc) {
+    const time = sql`${DateTime.toDateUtc(at)}::timestamptz`
+    yield* sql`
+      with shut as (
+        update webhook_trigger.windows w set until = ${time}, latest = ${time} where w.run_id = ${id} and w.until > ${time} returning w.run_id
+      ), ended as (
+        update webhook_trigger.runs r set held_until = ${time}, deadline_at = ${time} + (r.deadline_at - r.held_until)
+        where r.id = ${id} and r.held_until > ${time} and (r.held_for = 'time' or r.id in (select run_id from shut))
+        returning r.id
+      ), ${notify(sql, "RunChanged", sql`select id::text as name from ended`)}
+      select count(*) from notified`
+  }, bounded)
+)
 
 /** `LaneStore.endHolds`, `combinedRuns` and `placeCombined`. */
 export const makeHolds = Effect.gen(function* () {

@@ -7,6 +7,7 @@ import { makeApprovals } from "./Approvals.ts"
 import { makeCancelQueued } from "./CancelQueued.ts"
 import { makeEnds } from "./Ends.ts"
 import { makeExpire } from "./Expire.ts"
+import { makeEndHold } from "./Holds.ts"
 import { makeReleaseUnconfirmed } from "./Release.ts"
 import { makeRest } from "./Rest.ts"
 import { makeRetries } from "./Retries.ts"
@@ -32,6 +33,7 @@ export const layer: Layer.Layer<RunStore, never, Notifications | SqlClient.SqlCl
       ...(yield* makeRetries),
       ...(yield* makeCancelQueued),
       ...(yield* makeApprovals),
+      endHold: yield* makeEndHold,
       cancelSingletons: yield* makeCancelSingletons,
       expire: yield* makeExpire
     })

@@ -1,9 +1,12 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
-import { useRun, useTeams } from "../../api/Queries.ts"
+import { api } from "../../api/Client.ts"
+import { queries, useRun, useTeams } from "../../api/Queries.ts"
 import type { Run } from "../../api/Types.ts"
 import { ExactTime } from "../../format/Time.tsx"
-import { Notice } from "../Notice.tsx"
+import { Button } from "../Button.tsx"
+import { useKeyedAction } from "../form/KeyedAction.ts"
+import { ErrorNotice, Notice } from "../Notice.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
 import { warningFor } from "./Status.tsx"
 
@@ -68,7 +71,25 @@ const Waiting = ({ run: { run_id } }: { readonly run: Run }) => {
           {waits.code === "usage_limit" ? "Resting until" : "Until"} <ExactTime at={waits.until} />.
         </>
       )}
+      {(waits.code === "time" || waits.code === "window") && <StartEarly run_id={run_id} />}
     </Notice>
+  )
+}
+
+/** A run that is held until then. */
+const StartEarly = ({ run_id }: { readonly run_id: string }) => {
+  const { error, pending, perform } = useKeyedAction()
+  const start = async () => {
+    const run = await perform(() => api.runs.start({ path: { run_id } }))
+    if (run !== undefined) void queries.invalidateQueries({ queryKey: ["run", run_id] })
+  }
+  return (
+    <div className="row">
+      <Button needs="runs.start" compact pending={pending} onPress={() => void start()}>
+        Start now
+      </Button>
+      {error !== undefined && <ErrorNotice error={error} />}
+    </div>
   )
 }
 

@@ -61,6 +61,20 @@ describe("a queued run", () => {
     await page.getByText("counts the agents at work of all teams").waitFor()
   })
 
+  it("says until when it waits for its time, and starts it early", async () => {
+    const { trigger_url } = await ui.call("POST", "/api/webhooks", {
+      ...{ name: "Nightly", team: "ops", prompt_template: "work" }
+    })
+    const path = new URL(trigger_url).pathname
+    const { run_id } = await ui.call("POST", `${path}?not_before=8h`, { variables: {} })
+    await page.goto(`/runs/${run_id}`)
+    await page.getByText("The run takes its place in the team's queue at the time that its caller has named").waitFor()
+    await page.getByText("Scheduled", { exact: true }).waitFor()
+    await page.getByRole("button", { name: "Start now" }).click()
+    await page.getByRole("button", { name: "Start now" }).waitFor({ state: "detached" })
+    await until("it is in the queue", async () => (await ui.call("GET", `/api/runs/${run_id}`)).held_for === undefined)
+  })
+
   it("gives one reason, also while its webhook is paused and its team has no leader", async () => {
     await ui.call("POST", "/api/teams", { team: "idle" })
     const { webhook } = await ui.call("POST", "/api/webhooks", {
