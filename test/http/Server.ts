@@ -1,7 +1,7 @@
 /** A real server on ports in memory, which a test can put out of reach. */
 import { createServer, type Server as NodeServer } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Context, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Option, Redacted } from "effect"
 import { Bus, type Delivery, LeaderBus } from "../../src/bus/Bus.ts"
 import * as BusMemory from "../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../src/domain/Errors.ts"
@@ -227,11 +227,18 @@ export const changed = <A, B, E, R>(
 const repoAhead = (ahead: () => number): Layer.Layer<Repo> =>
   changed(layerRepo, Context.add(TimeStore, { databaseTime: Effect.sync(() => Date.now() + ahead()) }))
 
-/** Rows with a clock that a test puts ahead. Servers notice that within five seconds. */
+/** Rows whose clock a test puts ahead, together with the server's, as if the machine had slept. It notices that within five seconds. */
 export const repoWithClock = () => {
   let ahead = 0
+  const awake = Clock.Clock.defaultValue()
+  const asleep: Clock.Clock = Object.assign(Object.create(awake), {
+    currentTimeMillisUnsafe: () => awake.currentTimeMillisUnsafe() + ahead
+  })
   return {
-    repo: repoAhead(() => ahead),
+    repo: Layer.merge(
+      repoAhead(() => ahead),
+      Layer.succeed(Clock.Clock, asleep)
+    ),
     putAhead: (millis: number) => {
       ahead += millis
     }
