@@ -52,6 +52,7 @@ const restricted: { readonly [endpoint: string]: ReadonlyArray<Role> } = Object.
           "POST /api/alerts/deliveries/:delivery_id/resend",
           "POST /api/runs/cancel",
           "POST /api/runs/:run_id/approval",
+          "POST /api/runs/:run_id/start",
           "POST /api/runs/:run_id/replay",
           "POST /api/runs/replay"
         ]
