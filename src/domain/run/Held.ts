@@ -13,7 +13,7 @@ export const holds = {
   /** More requests can join it (`coalesce`). */
   window: {
     phase: "collecting",
-    message: "More requests can join this run until its window (`coalesce`) closes."
+    message: "More requests can join this run until its window closes."
   },
   webhook_paused: {
     phase: "kept",
@@ -22,7 +22,7 @@ export const holds = {
   /** Its caller, or its webhook, has named the time. */
   time: {
     phase: "scheduled",
-    message: "The run takes its place in the team's queue at the time that its caller has named (`not_before`)."
+    message: "This run is scheduled for later."
   },
   approval: {
     phase: "waits for approval",

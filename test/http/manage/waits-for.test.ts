@@ -102,7 +102,7 @@ describe("`waits_for` of a queued run", () => {
       const window = yield* webhook("idle", "{{text}}", { ...queues, coalesce: { key: "text", within: 3_600 } })
       expect(yield* why(yield* send(window))).toStrictEqual({
         code: "window",
-        message: "More requests can join this run until its window (`coalesce`) closes.",
+        message: "More requests can join this run until its window closes.",
         until: expect.any(String)
       })
     })

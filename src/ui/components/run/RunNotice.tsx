@@ -59,6 +59,14 @@ export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: s
 
 const needsAttention: ReadonlyArray<string> = ["webhook_paused", "team_paused", "usage_limit", "leader"]
 
+/** What happens at the time until which it waits. */
+const ends: { readonly [code: string]: string } = {
+  usage_limit: "The team rests until",
+  window: "The window closes at",
+  time: "It starts at",
+  webhook_paused: "It starts no earlier than"
+}
+
 /** Why a queued run has not been sent. The run may be of a list, which does not say. */
 const Waiting = ({ run: { run_id } }: { readonly run: Run }) => {
   const waits = useRun(run_id).data?.waits_for
@@ -68,7 +76,7 @@ const Waiting = ({ run: { run_id } }: { readonly run: Run }) => {
       {waits.until !== undefined && (
         <>
           {" "}
-          {waits.code === "usage_limit" ? "Resting until" : "Until"} <ExactTime at={waits.until} />.
+          {ends[waits.code] ?? "Until"} <ExactTime at={waits.until} />.
         </>
       )}
       {(waits.code === "time" || waits.code === "window") && <StartEarly run_id={run_id} />}

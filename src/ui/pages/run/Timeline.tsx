@@ -18,7 +18,7 @@ export const Timeline = ({ run }: { readonly run: Run }) => {
   const { label, tone } = statusDisplays[run.status]
   const unstarted = neverStarted(run)
   const steps: ReadonlyArray<Step> = [
-    { text: "Accepted", at: run.accepted_at, spentOn: "in the queue" },
+    { text: "Accepted", at: run.accepted_at, spentOn: run.held_for === undefined ? "in the queue" : "waiting" },
     { text: "Sent to the team", at: run.sent_at, spentOn: unstarted ? "with the team" : "waiting for the team" },
     { text: "Started", at: unstarted ? undefined : run.started_at, spentOn: "working" },
     { text: final ? `Finished: ${label.toLowerCase()}` : "Finished", at: run.finished_at }

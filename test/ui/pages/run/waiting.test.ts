@@ -68,7 +68,7 @@ describe("a queued run", () => {
     const path = new URL(trigger_url).pathname
     const { run_id } = await ui.call("POST", `${path}?not_before=8h`, { variables: {} })
     await page.goto(`/runs/${run_id}`)
-    await page.getByText("The run takes its place in the team's queue at the time that its caller has named").waitFor()
+    await page.getByText(/^This run is scheduled for later\. It starts at .+\d\./).waitFor()
     await page.getByText("Scheduled", { exact: true }).waitFor()
     await page.getByRole("button", { name: "Start now" }).click()
     await page.getByRole("button", { name: "Start now" }).waitFor({ state: "detached" })
