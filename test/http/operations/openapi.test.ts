@@ -585,6 +585,8 @@ describe("/openapi.json", () => {
       yield* admin(404, "GET", `/api/runs/${prompt.run_id}/files/out-2`)
       yield* admin(404, "POST", `/api/runs${none}/cancel`)
       yield* admin(409, "POST", `/api/runs/${run_id}/cancel`)
+      yield* admin(200, "POST", `/api/runs/${run_id}/start`)
+      yield* admin(404, "POST", `/api/runs${none}/start`)
       const gated = yield* open.webhook("ops", "{{text}}", { approval: "required" })
       const undecided = (yield* open.http("POST", gated.path, variables)).json.run_id
       const approvalAt = `/api/runs/${undecided}/approval`
@@ -775,7 +777,8 @@ describe("/openapi.json", () => {
           ["GET", `/api/runs/${run_id}/files`],
           ["GET", `/api/runs/${run_id}/files/in-1`],
           ["GET", ofAdmin],
-          ["POST", `/api/runs/${run_id}/cancel`]
+          ["POST", `/api/runs/${run_id}/cancel`],
+          ["POST", `/api/runs/${run_id}/start`]
         ],
         ...[
           ["POST", replyAt],
