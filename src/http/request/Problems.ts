@@ -15,49 +15,6 @@ import { step } from "../../domain/prompt/Variables.ts"
 import { describeUse } from "../../domain/webhook/Budget.ts"
 import { securityHeaders } from "./SecurityHeaders.ts"
 
-/** Every error that can refuse a request. */
-export type Refusal =
-  | Errors.FileMissing
-  | Errors.NotFound
-  | Errors.NotVerified
-  | Errors.MethodNotAllowed
-  | Errors.NotAcceptable
-  | Errors.UnsupportedMediaType
-  | Errors.BodyTooLarge
-  | Errors.InvalidBody
-  | Errors.InvalidParameter
-  | Errors.InvalidVariables
-  | Errors.Invalid
-  | Errors.MissingVariables
-  | Errors.FilterFailed
-  | Errors.SchemaMismatch
-  | Errors.PromptTooLarge
-  | Errors.TemplateFailed
-  | Errors.ThreadKeyTooLong
-  | Errors.EditConflict
-  | Errors.TeamNotRunning
-  | Errors.TeamExists
-  | Errors.TeamInUse
-  | Errors.UrlShared
-  | Errors.BudgetExceeded
-  | Errors.RateLimited
-  | Errors.TooManyQueued
-  | Errors.TooManyStreams
-  | Errors.TooManyExports
-  | Errors.TooManyAttempts
-  | Errors.IdempotencyKeyReused
-  | Errors.RunEnded
-  | Errors.ApprovalOver
-  | Errors.RunUnfinished
-  | Errors.ThreadEnded
-  | Errors.PromptLost
-  | Errors.WebhookDisabled
-  | Errors.WebhookPaused
-  | Errors.Forbidden
-  | Errors.FreshSignInRequired
-  | Errors.Unauthorized
-  | Errors.Unavailable
-
 interface Description {
   readonly code: Code
   readonly detail: string
@@ -71,11 +28,17 @@ const parameterCodes: { readonly [name: string]: Code } = {
   "Idempotency-Key": "invalid_idempotency_key"
 }
 
+/** The classes of `Errors` by name, which is the tag of their errors. */
+type Classes = {
+  readonly [Name in keyof typeof Errors as (typeof Errors)[Name] extends abstract new (
+    ...args: any
+  ) => { readonly _tag: Name }
+    ? Name
+    : never]: InstanceType<Extract<(typeof Errors)[Name], abstract new (...args: any) => any>>
+}
+
 type Table = {
-  readonly [Tag in Refusal["_tag"]]: readonly [
-    status: ProblemStatus,
-    describe: (refusal: Extract<Refusal, { readonly _tag: Tag }>) => Description
-  ]
+  readonly [Tag in keyof Classes]?: readonly [status: ProblemStatus, describe: (refusal: Classes[Tag]) => Description]
 }
 
 const tooManyStreams: { readonly [of in Errors.TooManyStreams["of"]]: (limit: number) => string } = {
@@ -302,6 +265,9 @@ const table = {
     })
   ]
 } as const satisfies Table
+
+/** Every error that can refuse a request. */
+export type Refusal = Classes[keyof typeof table]
 
 export interface Problem<Status extends number = number> extends OfOthers {
   readonly type: string
