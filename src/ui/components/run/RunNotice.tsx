@@ -10,8 +10,24 @@ import { ErrorNotice, Notice } from "../Notice.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
 import { warningFor } from "./Status.tsx"
 
+type ErrorCode = NonNullable<Run["error"]>["code"]
+
+/** What happened, as a sentence. */
+const headings: Record<ErrorCode, string> = {
+  agent_error: "The agent could not finish.",
+  agent_stalled: "The agent showed nothing for too long.",
+  answer_invalid: "The answer does not match its schema.",
+  answer_too_large: "The answer is too large.",
+  budget_exceeded: "The webhook's daily budget is used up.",
+  turns_exceeded: "The agent reached its turn limit.",
+  cost_exceeded: "The agent reached its cost limit.",
+  team_not_running: "No leader came in time.",
+  team_gone: "The team's queue is gone.",
+  undeliverable: "The prompt could not be delivered."
+}
+
 /** Advice for each error; `again` says how to try again, as in `replay the run`. */
-const advice: Record<NonNullable<Run["error"]>["code"], (again: string) => string> = {
+const advice: Record<ErrorCode, (again: string) => string> = {
   agent_error: (again) =>
     `The team's leader reported this error. Check its log for details and fix the cause, then ${again}.`,
   agent_stalled: (again) =>
@@ -38,7 +54,7 @@ export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: s
     return (
       <Notice tone="danger">
         <p>
-          <strong>{run.error.code}</strong>
+          <strong>{headings[run.error.code]}</strong> <code className="muted small">{run.error.code}</code>
         </p>
         <pre className="error-text">{showDirectionMarks(run.error.message.slice(0, 20_000))}</pre>
         <p className="muted small">{advice[run.error.code](again)}</p>

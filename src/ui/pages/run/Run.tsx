@@ -115,13 +115,16 @@ const Actions = ({
         )
       )}
       {onReplay && (
-        <Button needs="runs.replay" variant="primary" icon="play" onPress={onReplay}>
+        // Of a run that did what it should, nothing is left to do.
+        <Button needs="runs.replay" {...(isFailed(run) && { variant: "primary" })} icon="play" onPress={onReplay}>
           Replay
         </Button>
       )}
     </>
   )
 }
+
+const isFailed = ({ status }: Run) => status === "error" || status === "timeout"
 
 const howAgain = ({ retry_at, source }: Run): string => {
   if (retry_at !== undefined) return "wait for the next attempt"

@@ -197,8 +197,12 @@ describe("the advice on a failed run", () => {
   const failed = (code: string) => ({ status: "error", error: { code, message: "no" }, conversation: { prompt: "x" } })
 
   it("is to repeat a webhook's run where the page can do so", async () => {
-    for (const code of ["agent_error", "team_gone"]) {
+    for (const [code, heading] of [
+      ["agent_error", "The agent could not finish."],
+      ["team_gone", "The team's queue is gone."]
+    ] as const) {
       await open(run_id, failed(code))
+      await page.getByText(heading, { exact: true }).waitFor()
       await page.getByText("then replay the run.").waitFor()
       await page.getByRole("button", { name: "Replay", exact: true }).click()
       await page.getByRole("region", { name: "Replay", exact: true }).waitFor()
