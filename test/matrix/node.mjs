@@ -1,6 +1,6 @@
 /**
  * `npm run test:node`: the tests of `npm test` on Node 22, 24 and 26, which the npm registry brings, on Linux. `npm run test:node -- 24
- * test/flow` selects a version and files. The first time downloads a version into the user's cache folder.
+ * test/flow` selects a version and files. The first time downloads a version into a cache folder.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -14,9 +14,12 @@ const wanted = words.filter((word) => word in versions)
 const files = words.filter((word) => !(word in versions))
 const selected = files.length > 0 ? files : ["--project=daily*"]
 
+/** Programs run as other users, too, who cannot read root's home folder. */
+const caches = process.env.XDG_CACHE_HOME ?? (process.getuid?.() === 0 ? "/var/cache" : join(homedir(), ".cache"))
+
 const install = (version) => {
   const name = `node-linux-${process.arch}`
-  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "webhook-trigger", `node-${version}`)
+  const cache = join(caches, "webhook-trigger", `node-${version}`)
   const folder = join(cache, "node_modules", name, "bin")
   if (!existsSync(join(folder, "node"))) {
     const options = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefix", cache]
