@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
+import "./build/recipes.mjs"
 import { TestOrder } from "./test/support/TestOrder.ts"
 
 /**

@@ -2,6 +2,7 @@
 // for hosts stay separate modules.
 import { rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import "./recipes.mjs"
 import { endsWith, hashOf, root } from "./sources.mjs"
 
 /** The last line of each bundle. `tsc` writes files of the same name, without it. */

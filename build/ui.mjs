@@ -1,10 +1,11 @@
 // Builds the web UI into `dist/ui`.
 import { copyFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import "./recipes.mjs"
 import { endsWith, hashOf, root } from "./sources.mjs"
 
 const builtFrom = `${root}dist/ui/.vite/sources`
-const sources = hashOf(["src/ui/", "src/api/", "src/domain/", "package-lock.json", "build/ui.mjs"])
+const sources = hashOf(["src/ui/", "src/api/", "src/domain/", "src/recipes/", "package-lock.json", "build/ui.mjs"])
 
 export const isCurrent = () => endsWith(builtFrom, sources)
 

@@ -1,6 +1,6 @@
 /**
- * How to set up a webhook for a service: the webhook's settings, the steps at the service and a sample request. The pages
- * of docs/sources and the web UI's form and checklist are generated from recipes. Browser-safe.
+ * How to set up a webhook for a service: the webhook's settings, the steps at the service and a sample request. Each is a
+ * page of docs/sources. The web UI's form and checklist show the same. Browser-safe.
  */
 
 import type { DestinationKind } from "../domain/delivery/DestinationKind.ts"
@@ -58,11 +58,3 @@ export const randomSecret = ({ verification }: Recipe): string => {
     ? `whsec_${btoa(String.fromCharCode(...bytes))}`
     : Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 }
-
-/** What all of them have: no delivery is lost while the team has no leader. */
-export const wholeRequest = { input: "payload", when_team_stopped: "queue" } as const
-
-/** The same for what strangers may write. */
-export const fromStrangers = { ...wholeRequest, fence: true } as const
-
-export const json = { "content-type": "application/json" } as const

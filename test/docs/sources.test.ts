@@ -1,23 +1,61 @@
-/** docs/sources says what the recipes say, and the script of its page for services of one's own is accepted. */
-import { mkdtempSync, readdirSync, readFileSync } from "node:fs"
+/** The index of docs/sources, the faults that its pages may have, and the script of the page for services of one's own. */
+import { mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { recipes } from "../../src/recipes/Recipes.ts"
+import { marked } from "marked"
+import { parse } from "yaml"
+import { recipeNames, recipes } from "../../src/recipes/Recipes.ts"
 import { start } from "../http/Server.ts"
 import { draftOf } from "../http/SignedRequests.ts"
 import { cleanUpAtExit, exec } from "../support/Process.ts"
-import { sourcePages } from "./SourcePages.ts"
 
 const folder = new URL("../../docs/sources/", import.meta.url).pathname
 
-it.each([...sourcePages()])("docs/sources/%s is what the recipe says", (name, text) =>
-  expect(text).toMatchFileSnapshot(join(folder, name))
-)
+const pageOf = (name: string) => readFileSync(join(folder, `${name}.md`), "utf8")
 
-it("docs/sources has no page without a recipe", () => {
-  expect(readdirSync(folder).sort()).toEqual([...sourcePages().keys()].sort())
+it("the index lists each page with its label and summary", () => {
+  const rows = [...pageOf("README").matchAll(/^\| \[(.+)\]\((.+)\.md\) \| (.+) \|$/gm)].map(([, ...row]) => row)
+  expect(rows).toEqual(recipeNames.map((name) => [recipes[name].label, name, recipes[name].summary]))
+})
+
+it("a page says which recipe it is", () => {
+  for (const name of recipeNames) expect(pageOf(name)).toContain(`from the recipe \`${name}\``)
+})
+
+describe("a page", async () => {
+  // Not by its path alone: it has no types.
+  const { recipeOf } = await import(new URL("../../build/recipes.mjs", import.meta.url).href)
+  const compiled = (page: string) => recipeOf(page, { marked, parse })
+  const page = pageOf("generic")
+
+  it("may wrap lines, and link to other pages", () => {
+    const note = "- See [webhooks](../use/webhooks.md#share-a-url),\n  “Share a\n  URL”.\n"
+    const { notes } = compiled(page.replace("## Notes\n\n", `$&${note}`))
+    expect(notes).toEqual(["See docs/use/webhooks.md, “Share a URL”.", ...recipes.generic.notes])
+  })
+
+  it.each([
+    ["---\nname:", "name:", "It must begin with front matter between two lines `---`."],
+    ["secret: made here", "secret: somewhere", "`secret` in the front matter must be “made here”, “known before”"],
+    ["starts:\n  - Every request", "starts: Every request", "`starts` in the front matter must be a list of texts."],
+    ["secret:", "secrets:", "The front matter has an unknown key: secrets."],
+    ["verification:", "verification: {", "on a single line at line 6"],
+    ["# Your own service", "Your own service", "it must have the label as a heading `#`."],
+    ["## Prompt", "## Promt", "It must have a section “Prompt”."],
+    ["## Notes", "Write a note.\n\n## Notes", "“File `send.sh`” must be one fenced block only."],
+    ["## Notes\n", "## Notes\n\nOne more.\n", "“Notes” must be a bullet list only."],
+    ["## Notes", "## Hints\n\n## Notes", "It has an unknown section: “Hints”."],
+    ["## Notes", "## Prompt\n\n## Notes", "It has two sections “Prompt”."],
+    ["- A service", "- [A service](https://example.com)", "It may link to pages of docs only"],
+    ["x-delivery-id: ", "x-delivery-id ", "The sample request has no header in the line “x-delivery-id 0"],
+    ['"version": "1.2.3"\n', '"version": 1.2.3\n', "The sample request's body must be JSON"]
+  ])("that is no recipe is refused: %j as %j", (text, other, message) => {
+    const at = page.lastIndexOf(text)
+    expect(at).not.toBe(-1)
+    expect(() => compiled(page.slice(0, at) + other + page.slice(at + text.length))).toThrow(message)
+  })
 })
 
 it.live("the script for services of one's own is accepted", () =>
@@ -29,7 +67,7 @@ it.live("the script for services of one's own is accepted", () =>
     const secret = "a-secret-of-16-or-more"
     const { prompt_template, ...draft } = draftOf(recipes.generic, secret)
     const { id, path } = yield* webhook(yield* team("demo"), prompt_template, draft)
-    const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(readFileSync(join(folder, "generic.md"), "utf8"))!
+    const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(pageOf("generic"))!
     const text = script!.replace("TRIGGER_URL", origin + path).replace("SECRET", secret)
     yield* Effect.promise(() => exec("/bin/sh", ["-ec", text], { cwd: place, env: { PATH: process.env.PATH! } }))
     expect(yield* history(id)).toHaveLength(1)

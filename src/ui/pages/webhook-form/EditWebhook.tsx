@@ -1,7 +1,6 @@
 import { useMemo } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
-import { generic } from "../../../recipes/generic.ts"
 import type { SecretOrigin } from "../../../recipes/Recipe.ts"
 import { isRecipeName, type RecipeName, recipeNames, recipes, serviceOf } from "../../../recipes/Recipes.ts"
 import { useServer, useWebhook } from "../../api/Queries.ts"
@@ -27,7 +26,7 @@ const New = () => {
       <Loaded query={useServer()}>
         {(server) => (
           <>
-            {draft && draft.recipe !== generic && (
+            {draft && draft.recipe !== recipes.generic && (
               <LocalAddress service={serviceOf(draft.recipe)} url={server.public_url} />
             )}
             <WebhookForm key={chosen} server={server} draft={draft} />

@@ -1,6 +1,5 @@
 import { presets } from "../../../domain/verification/Presets.ts"
-import { generic } from "../../../recipes/generic.ts"
-import { recipeOf, serviceOf } from "../../../recipes/Recipes.ts"
+import { recipeOf, recipes, serviceOf } from "../../../recipes/Recipes.ts"
 import type { Webhook } from "../../api/Types.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { withCode } from "../../components/WithCode.tsx"
@@ -39,7 +38,7 @@ const SetupAtService = ({
       {recipe && (
         <div className="stack tight">
           <h2>At {serviceOf(recipe)}</h2>
-          {recipe !== generic && <LocalAddress service={serviceOf(recipe)} url={url} />}
+          {recipe !== recipes.generic && <LocalAddress service={serviceOf(recipe)} url={url} />}
           <SetupSteps recipe={recipe} url={url} secret={secret} />
         </div>
       )}
