@@ -59,7 +59,9 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    manifest: true
+    manifest: true,
+    // Compressing takes most of the time of a build.
+    rolldownOptions: { checks: { bundlerTimings: false } }
   },
   server: { proxy: { "/api": process.env.API ?? "http://localhost:8080" } }
 })
