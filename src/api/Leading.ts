@@ -46,7 +46,7 @@ const correlation_id = Schema.String.annotate({
   description: "Opaque. Send it with every reply to the prompt. Anyone who has it can answer, so keep it secret."
 })
 
-export const LeaderPrompt = Schema.Struct({
+const LeaderPrompt = Schema.Struct({
   ...PromptBody.fields,
   correlation_id,
   traceparent: optional(Schema.String.annotate({ description: "The W3C trace context." })),

@@ -99,7 +99,7 @@ const problemWith = <const Status extends ProblemStatus, Members extends Schema.
     .annotate({ identifier: `Problem${status}` })
     .pipe(tagged(tags[status], status, description), HttpApiSchema.asJson({ contentType: mediaType }))
 
-export const problem = <const Status extends ProblemStatus>(status: Status, description: string) =>
+const problem = <const Status extends ProblemStatus>(status: Status, description: string) =>
   problemWith(status, description, {})
 
 export const BadRequest = problem(400, "The request is malformed.")
@@ -112,7 +112,7 @@ export const Forbidden = problem(
   "The key's role or teams do not allow this, or the session needs a fresh sign-in."
 )
 export const NotFound = problem(404, "Not found.")
-export const MethodNotAllowed = problem(405, "This method is not allowed here; see `Allow`.")
+const MethodNotAllowed = problem(405, "This method is not allowed here; see `Allow`.")
 export const NotAcceptable = problem(406, "The response has none of the media types in `Accept`.")
 export const Conflict = problem(409, "Not possible in the current state.")
 export const PreconditionFailed = problem(412, "It was edited after the version in `If-Match`.")
@@ -120,9 +120,9 @@ export const ContentTooLarge = problem(413, "The body is too large.")
 export const UnsupportedMediaType = problem(415, "The body is not plain JSON.")
 export const UnprocessableContent = problem(422, "The request is well formed but not valid; see `errors`.")
 export const TooManyRequests = problem(429, "A limit has been reached; see `Retry-After`.")
-export const InternalError = problem(500, "An unexpected error in the server.")
+const InternalError = problem(500, "An unexpected error in the server.")
 export const BadGateway = problemWith(502, "The run ended as an error.", AgentReport.fields)
-export const ServiceUnavailable = problem(
+const ServiceUnavailable = problem(
   503,
   "The database or the broker is unreachable, or the server is stopping or too busy; see `Retry-After`."
 )

@@ -11,7 +11,7 @@ import { DryRun, QueueCancelled } from "./run/Runs.ts"
 
 const path = Schema.Struct({ team: Schema.String.annotate({ description: "The team's name." }) })
 
-export const TeamList = Schema.Struct(listFields(Team, "By name.")).annotate({
+const TeamList = Schema.Struct(listFields(Team, "By name.")).annotate({
   identifier: "TeamList",
   description: "All teams."
 })

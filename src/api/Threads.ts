@@ -9,7 +9,7 @@ import { BadGateway, BadRequest, bodyFaults, Conflict, NotFound, TooManyRequests
 import { MessageAccepted, MessageAnswered, Reply } from "./run/Messages.ts"
 import { IdempotencyKey, TimedOut, TimedOutInPage, Wait } from "./run/RunAnswers.ts"
 
-export const ThreadPage = Schema.Struct(listFields(Thread, "Those with the newest runs first.")).annotate({
+const ThreadPage = Schema.Struct(listFields(Thread, "Those with the newest runs first.")).annotate({
   identifier: "ThreadPage",
   description: "A page of a team's threads."
 })

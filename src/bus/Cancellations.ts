@@ -6,7 +6,7 @@ import { RecentMap } from "../runtime/RecentMap.ts"
 const capacity = 20_000
 
 /** The cancelled runs known to a leader. */
-export interface Cancellations {
+interface Cancellations {
   readonly put: (id: RunId) => void
   /** Done when the run is, or was, cancelled. */
   readonly of: (id: RunId) => Deferred.Deferred<void>

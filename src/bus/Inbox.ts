@@ -15,7 +15,7 @@ interface Waiting extends PendingReply {
   readonly span?: Tracer.AnySpan | undefined
 }
 
-export interface Inbox {
+interface Inbox {
   /** Takes a reply that is stored nowhere else. It stays here until a consumer has acknowledged it. */
   readonly put: (reply: Reply) => void
   /** How much of what was `put` is unacknowledged. */

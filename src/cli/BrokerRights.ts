@@ -2,7 +2,7 @@
 import { Option } from "effect"
 import { quoted } from "./Output.ts"
 
-export type BrokerRights = ReturnType<typeof rightsOf>
+type BrokerRights = ReturnType<typeof rightsOf>
 
 /** RabbitMQ's permissions are regular expressions for the names of queues and exchanges. */
 export const rightsOf = (team: string, options: { readonly vhost: string; readonly user: Option.Option<string> }) => ({

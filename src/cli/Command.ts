@@ -125,7 +125,7 @@ export interface At<N extends EndpointName, C extends Config> extends Found<N> {
 }
 
 /** How a command differs from its endpoint. `C`: further flags. `B`: what is shown beside the answer. */
-export interface Spec<N extends EndpointName, C extends Config, B> extends Partial<Texts>, InputOptions {
+interface Spec<N extends EndpointName, C extends Config, B> extends Partial<Texts>, InputOptions {
   readonly more?: C
   /** Changes the JSON of the request, before it is checked. */
   readonly prepare?: (raw: Raw, more: Infer<C>) => Effect.Effect<Raw, Failure>

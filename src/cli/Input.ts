@@ -122,7 +122,7 @@ export const flag = (
   ...more
 })
 
-export const isOn = (given: Given, name: string): boolean => given(name).some((text) => text !== "false")
+const isOn = (given: Given, name: string): boolean => given(name).some((text) => text !== "false")
 
 /** Each of these switches sets the field to its value. */
 export const switches = (
@@ -213,7 +213,7 @@ export interface Found<N extends EndpointName> {
   readonly notFound: string | undefined
 }
 
-export interface Input<N extends EndpointName> {
+interface Input<N extends EndpointName> {
   readonly endpoint: Endpoint
   readonly config: Command.Command.Config
   /** The fault that the server finds in a field, by the flag that sets it. */

@@ -6,7 +6,7 @@ import * as Json from "../domain/Json.ts"
 type Cell = string | number | undefined
 
 /** Without a terminal, or on one that does not know its width, lines have any length. */
-export const terminalWidth = (): number => (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY
+const terminalWidth = (): number => (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY
 
 const gap = 2
 const lengthOf = (text: string): number => [...text].length

@@ -35,7 +35,7 @@ const refined = (rule: Rule, isRight: (value: unknown) => boolean, says: string)
 const matching = (rule: Rule, pattern: RegExp, says: string) =>
   refined(rule, (text) => pattern.test(String(text)), says)
 
-export const noTeam = (team: string) => `No team is called ${quoted(team)}; see webhook-trigger team list`
+const noTeam = (team: string) => `No team is called ${quoted(team)}; see webhook-trigger team list`
 
 /** The argument `<webhook>`, of any field. */
 export const webhookArgument = object("webhook", "The webhook's id, or its name", noWebhook, { find: findWebhook })

@@ -4,7 +4,7 @@ import type { LeaderReply } from "../bus/Bus.ts"
 export type Answer = Extract<LeaderReply, { readonly _tag: "Answered" | "Failed" }>
 
 /** The latest answers. They make it possible to answer a redelivered prompt without repeating the work. */
-export interface Answers {
+interface Answers {
   readonly get: (id: string) => Answer | undefined
   readonly put: (id: string, answer: Answer) => void
 }

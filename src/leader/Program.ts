@@ -4,7 +4,7 @@ import { maxAnswer } from "../bus/Bodies.ts"
 import { LeaderError } from "./Leader.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
 
-export interface ProgramOptions extends ProcessGroup.ProcessOptions {
+interface ProgramOptions extends ProcessGroup.ProcessOptions {
   readonly input: string
   /** Default: SIGTERM and 5 seconds. */
   readonly stop?: ProcessGroup.Stop
@@ -16,7 +16,7 @@ export interface ProgramOptions extends ProcessGroup.ProcessOptions {
 }
 
 /** How a program ended. */
-export interface Ending {
+interface Ending {
   /** `exit code 0`, `ended by SIGKILL`; `terminated`: its output was complete, but it did not end by itself. */
   readonly status: string
   /** The end of its standard error. */

@@ -23,7 +23,7 @@ export type Change =
   /** Attempts of deliveries are due. */
   | { readonly _tag: "DeliveryDue" }
 
-export type ChangeListener = (changes: ReadonlyArray<Change>) => void
+type ChangeListener = (changes: ReadonlyArray<Change>) => void
 
 /** Changes of the rows by any process, published to every process. */
 export class ChangeFeed extends Context.Service<

@@ -3,7 +3,7 @@ import TinyQueue from "tinyqueue"
 import { stopwatch } from "./Stopwatch.ts"
 
 /** Calls back at points in time, even if the system clock is changed in between. */
-export interface Deadlines {
+interface Deadlines {
   /** Calls `onPassed` at that time, in milliseconds since the epoch, unless the returned function was called before. */
   readonly at: (millis: number, onPassed: () => void) => () => void
 }

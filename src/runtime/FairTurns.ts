@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 
-export interface FairTurns {
+interface FairTurns {
   /** Does the work when it is the team's turn. Work of one team begins in order. */
   readonly inTurn: (team: string) => <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }

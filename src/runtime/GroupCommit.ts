@@ -1,6 +1,6 @@
 import { Cause, Effect, Exit, FiberSet, type Scope } from "effect"
 
-export interface GroupCommitOptions<In, Out, E> {
+interface GroupCommitOptions<In, Out, E> {
   /** Commits the items. Results are in the order of the items. */
   readonly commit: (items: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
   /** Maximum number of items in a group. */
@@ -10,7 +10,7 @@ export interface GroupCommitOptions<In, Out, E> {
 }
 
 /** Results are in the order of the items. */
-export type GroupCommit<In, Out, E> = (items: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
+type GroupCommit<In, Out, E> = (items: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
 
 /** False turns this off (decision 0004): each item has a commit of its own. */
 const isEnabled: boolean = true

@@ -2,12 +2,12 @@ import { Worker } from "node:worker_threads"
 import { Data, Effect, type Scope } from "effect"
 
 /** The thread ended during the task: it ran out of memory, or could not be stopped otherwise. */
-export class ThreadLost extends Data.TaggedError("ThreadLost") {}
+class ThreadLost extends Data.TaggedError("ThreadLost") {}
 
 /** `refused`: by `mayStart`. `late`: it waited too long for a thread. */
-export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly reason: "refused" | "late" }> {}
+class NotStarted extends Data.TaggedError("NotStarted")<{ readonly reason: "refused" | "late" }> {}
 
-export interface ThreadPoolOptions<Answer> {
+interface ThreadPoolOptions<Answer> {
   /** The program of a thread. It answers each message of its port with one message. */
   readonly program: URL
   readonly threads: number
@@ -23,7 +23,7 @@ export interface ThreadPoolOptions<Answer> {
   readonly onEnd: (key: string, answer?: Answer) => void
 }
 
-export type RunOnThread<Task, Answer> = (key: string, task: Task) => Effect.Effect<Answer, ThreadLost | NotStarted>
+type RunOnThread<Task, Answer> = (key: string, task: Task) => Effect.Effect<Answer, ThreadLost | NotStarted>
 
 interface Job<Task, Answer> {
   readonly key: string

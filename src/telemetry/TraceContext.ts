@@ -11,8 +11,7 @@ export const parse = (traceparent: unknown): Tracer.ExternalSpan | undefined => 
   return Tracer.externalSpan({ traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 })
 }
 
-export const of = ({ sampled, spanId, traceId }: Tracer.AnySpan): string =>
-  `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
+const of = ({ sampled, spanId, traceId }: Tracer.AnySpan): string => `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
 
 /** The fiber's `traceparent`, if it is in a real span. */
 export const ofFiber = (fiber: Fiber.Fiber<any, any>): string | undefined => {

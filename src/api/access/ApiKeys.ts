@@ -8,13 +8,12 @@ import { Access } from "./Access.ts"
 import { Admin } from "./Auth.ts"
 
 /** A key with its secret, which is shown only once. */
-export const ApiKeyWithSecret = Schema.Struct({
+const ApiKeyWithSecret = Schema.Struct({
   api_key: ApiKey,
   key: Schema.String.annotate({ description: "The secret key. It is shown only once." })
 }).annotate({ identifier: "ApiKeyWithSecret", description: "A new API key, with the secret itself." })
-export type ApiKeyWithSecret = typeof ApiKeyWithSecret.Type
 
-export const ApiKeyList = Schema.Struct(listFields(ApiKey, "Oldest first.")).annotate({
+const ApiKeyList = Schema.Struct(listFields(ApiKey, "Oldest first.")).annotate({
   identifier: "ApiKeyList",
   description: "All API keys, also revoked and expired ones."
 })

@@ -9,7 +9,7 @@ import { Limit } from "../PageSize.ts"
 import { BadRequest, TooManyRequests } from "../Problem.ts"
 import { Admin } from "./Auth.ts"
 
-export const AuditPage = Schema.Struct(listFields(AuditEvent, "Newest first.")).annotate({
+const AuditPage = Schema.Struct(listFields(AuditEvent, "Newest first.")).annotate({
   identifier: "AuditPage",
   description: "A page of events."
 })

@@ -7,15 +7,14 @@ import { bodyFaults, NotFound } from "../Problem.ts"
 import { Admin } from "./Auth.ts"
 
 /** A key with its secret, which is shown only once. */
-export const LeaderKeyWithSecret = Schema.Struct({
+const LeaderKeyWithSecret = Schema.Struct({
   leader_key: LeaderKey,
   key: Schema.String.annotate({ description: "The secret key. It is shown only once." })
 }).annotate({ identifier: "LeaderKeyWithSecret", description: "A new leader key, with the secret itself." })
-export type LeaderKeyWithSecret = typeof LeaderKeyWithSecret.Type
 
 const team = Schema.String.annotate({ description: "The team's name." })
 
-export const LeaderKeyList = Schema.Struct(listFields(LeaderKey, "Oldest first.")).annotate({
+const LeaderKeyList = Schema.Struct(listFields(LeaderKey, "Oldest first.")).annotate({
   identifier: "LeaderKeyList",
   description: "A team's leader keys."
 })

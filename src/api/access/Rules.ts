@@ -13,7 +13,7 @@ import type { Api } from "../Api.ts"
  * - `shared`: nothing in it is of a team.
  * - `server`: it is about the whole server, so such a key may not call it.
  */
-export type Scope = "team" | "webhook" | "run" | "thread" | "filtered" | "shared" | "server"
+type Scope = "team" | "webhook" | "run" | "thread" | "filtered" | "shared" | "server"
 
 /** `fresh`: a session of the web UI needs a recent sign-in for it. Requests with a key do not. */
 export type Rule = readonly [permission: Permission, scope: Scope, sensitive?: "fresh"]

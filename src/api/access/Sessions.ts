@@ -12,7 +12,7 @@ export const ListedSession = Schema.Struct({
 }).annotate({ identifier: "Session", description: "A session of the web UI." })
 export type ListedSession = typeof ListedSession.Type
 
-export const SessionList = Schema.Struct(listFields(ListedSession, "Most recently used first.")).annotate({
+const SessionList = Schema.Struct(listFields(ListedSession, "Most recently used first.")).annotate({
   identifier: "SessionList",
   description: "All open sessions."
 })

@@ -26,17 +26,17 @@ export const DestinationWithSecret = Schema.Struct({
   description: "A destination with its signing secret, if it has one. It is shown only once."
 })
 
-export const DestinationList = Schema.Struct(listFields(Destination, "Oldest first.")).annotate({
+const DestinationList = Schema.Struct(listFields(Destination, "Oldest first.")).annotate({
   identifier: "DestinationList",
   description: "Destinations, oldest first."
 })
 
-export const DeliveryPage = Schema.Struct(listFields(EventDelivery, "Newest first.")).annotate({
+const DeliveryPage = Schema.Struct(listFields(EventDelivery, "Newest first.")).annotate({
   identifier: "DeliveryPage",
   description: "A page of deliveries, newest first."
 })
 
-export const Resent = Schema.Struct({
+const Resent = Schema.Struct({
   resent: Int.annotate({ description: "How many deliveries are sent again." })
 }).annotate({ identifier: "Resent", description: "How many deliveries are sent again." })
 

@@ -31,7 +31,7 @@ const Statuses = Schema.String.annotate({
 const millis = (description: string) => wholeNumber({ minimum: 0, description })
 
 /** In characters. */
-export const maxSearchLength = 200
+const maxSearchLength = 200
 
 const Search = Schema.String.check(
   Schema.isMinLength(1),

@@ -19,7 +19,7 @@ import { StepList, stepsDescription } from "./Steps.ts"
 
 const path = Schema.Struct({ run_id: Schema.String.annotate({ description: "The run's id." }) })
 
-export const FileList = Schema.Struct(listFields(RunFile, "In order.")).annotate({
+const FileList = Schema.Struct(listFields(RunFile, "In order.")).annotate({
   identifier: "RunFileList",
   description: "The files of a run."
 })

@@ -27,7 +27,7 @@ const others = {
   )
 }
 
-export const StepSchema = Schema.Struct({ kind, title, ...others, at: at("When it began.") }).annotate({
+const StepSchema = Schema.Struct({ kind, title, ...others, at: at("When it began.") }).annotate({
   identifier: "Step",
   description: "Something that the agent did."
 })

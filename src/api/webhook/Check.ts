@@ -6,7 +6,7 @@ import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
 import { described, noContent } from "../Endpoint.ts"
 import { bodyFaults } from "../Problem.ts"
 
-export const WebhookCheck = Schema.Struct({
+const WebhookCheck = Schema.Struct({
   webhook: WebhookDraft,
   destinations: optional(
     Schema.Array(DestinationDraft)

@@ -8,7 +8,7 @@ import { listFields } from "../List.ts"
 import { BadRequest, NotFound } from "../Problem.ts"
 import { webhookPath } from "./WebhookPath.ts"
 
-export const RequestList = Schema.Struct({
+const RequestList = Schema.Struct({
   ...listFields(ReceivedRequest, "Newest first."),
   ignored: Int.annotate({
     description:

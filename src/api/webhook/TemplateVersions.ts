@@ -12,7 +12,7 @@ const templatePath = Schema.Struct({
   version: Schema.String.annotate({ description: "A `version` of the webhook." })
 })
 
-export const TemplateVersionList = Schema.Struct({
+const TemplateVersionList = Schema.Struct({
   data: Schema.Array(TemplateVersionSummary).annotate({
     description: "Newest first, starting with the current one."
   })

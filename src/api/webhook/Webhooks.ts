@@ -17,7 +17,7 @@ import { listTemplates, restoreTemplate, showTemplate } from "./TemplateVersions
 import { endOldToken, regenerateToken, WebhookWithToken } from "./Tokens.ts"
 import { IfMatch, webhookPath } from "./WebhookPath.ts"
 
-export const Preview = Schema.Struct({
+const Preview = Schema.Struct({
   accepted: Schema.optionalKey(
     Schema.Boolean.annotate({
       description: "Whether the request passes the filter `accept_if`; absent without a filter."
@@ -56,7 +56,7 @@ const RunFilter = Schema.Struct({
   cursor: Schema.optional(Schema.String.annotate({ description: "`next_cursor` of the previous page." }))
 })
 
-export const WebhookList = Schema.Struct(listFields(Webhook, "By name.")).annotate({
+const WebhookList = Schema.Struct(listFields(Webhook, "By name.")).annotate({
   identifier: "WebhookList",
   description: "All webhooks."
 })

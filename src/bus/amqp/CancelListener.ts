@@ -11,7 +11,7 @@ import { decodeCancel, decodeFile, isFile } from "./Wire.ts"
 const pause = "10 seconds"
 
 /** What the server sends to the team's leaders beside prompts. */
-export interface Listener {
+interface Listener {
   readonly onCancel: (id: RunId) => void
   readonly onFile: (id: RunId, file: WantedFile) => void
 }

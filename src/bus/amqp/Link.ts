@@ -6,7 +6,7 @@ import type { Broker } from "./Broker.ts"
 import { type Connection, open, partOf, unavailable } from "./Connection.ts"
 import { beginReconnects, countReconnect } from "./Metrics.ts"
 
-export interface Link<A> {
+interface Link<A> {
   /**
    * The current connection and its setup. Waits up to 3 seconds for the first attempt at the start or after a loss. Once
    * that attempt has failed, it fails immediately until there is a connection.

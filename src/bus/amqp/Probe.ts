@@ -18,7 +18,7 @@ import {
   teamQueue
 } from "./Topology.ts"
 
-export interface Probe {
+interface Probe {
   /** The queue's state. If it had a consumer, the state may be up to a second old. */
   readonly queue: (team: TeamName) => Effect.Effect<TeamQueue, Unavailable>
   /** As `Bus.repliesWaiting`. */

@@ -11,9 +11,9 @@ import * as Trace from "./Trace.ts"
 import type { Outgoing } from "./Wire.ts"
 
 /** `returned`: no queue was bound to the exchange, so the message was not stored. */
-export type Confirmation = "confirmed" | "returned"
+type Confirmation = "confirmed" | "returned"
 
-export interface Publisher {
+interface Publisher {
   /**
    * Sends the message and waits for its confirmation. Fails within 14 seconds without one, or a minute later for a file, although
    * the broker may have the message. Publishing a message again on the same connection does not send it twice; it waits for the first confirmation.

@@ -153,7 +153,7 @@ export const declareCancelQueue = async (channel: Channel, team: TeamName): Prom
 }
 
 /** The broker's properties when a connection opens. */
-export interface BrokerProperties {
+interface BrokerProperties {
   readonly product: string
   readonly version: string
 }

@@ -29,7 +29,7 @@ export interface TakenPrompt {
 
 type Request<A> = Effect.Effect<A, LeaderRefused | Unavailable>
 
-export interface LeaderRequests {
+interface LeaderRequests {
   /** The key's team. */
   readonly team: Request<TeamName>
   /** The leader's next prompt. None: there was none for so long, in seconds; by default as long as the server waits. */

@@ -70,7 +70,6 @@ export const ConfigFile = Schema.Struct({
 }).annotate({ title: "Configuration of a Webhook Trigger server" })
 
 export type ConfigFile = typeof ConfigFile.Type
-export type TeamEntry = typeof TeamDraft.Type
 export type WebhookEntry = typeof WebhookEntry.Type
 export type DestinationEntry = typeof DestinationEntry.Type
 export type AlertRuleEntry = typeof AlertRuleEntry.Type

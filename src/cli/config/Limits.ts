@@ -5,7 +5,7 @@ import type { Fault } from "../../domain/Errors.ts"
 import type { DestinationStep, RuleStep, Step } from "./Steps.ts"
 
 /** Of all objects that have the same limit. */
-export interface Limit {
+interface Limit {
   readonly key: string
   readonly max: number
   /** The field of the fault; empty: the whole entry. */

@@ -5,14 +5,14 @@ import { Config, Effect, Option, Result, Schema } from "effect"
 import { type Failure, refused, usage } from "../Failure.ts"
 
 const Profile = Schema.Struct({ url: Schema.NonEmptyString, key: Schema.NonEmptyString })
-export type Profile = typeof Profile.Type
+type Profile = typeof Profile.Type
 
 const Profiles = Schema.Struct({
   /** Used unless another one is named. */
   current: Schema.NullOr(Schema.String),
   profiles: Schema.Record(Schema.String, Profile)
 })
-export type Profiles = typeof Profiles.Type
+type Profiles = typeof Profiles.Type
 
 const none: Profiles = { current: null, profiles: {} }
 

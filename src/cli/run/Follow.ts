@@ -83,7 +83,7 @@ type Ended = Extract<RunEvent, { readonly event: FinalStatus }>
 const isEnd = (event: RunEvent): event is Ended => (finalStatuses as ReadonlyArray<string>).includes(event.event)
 
 /** Requests the events; a refusal is a `Failure`. */
-export const open = ({ events, notFound, url }: Source, run_id: string) =>
+const open = ({ events, notFound, url }: Source, run_id: string) =>
   Effect.catch(connect(events(run_id)), (error) => Effect.flatMap(fromClient(url, notFound)(error), Effect.fail))
 
 const connect = (request: HttpClientRequest.HttpClientRequest) =>

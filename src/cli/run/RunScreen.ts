@@ -6,7 +6,7 @@ import { answerText, printable, printError, write } from "../Output.ts"
 /** Characters of the shown text that are remembered, to find out what the answer adds to it. */
 const remembered = 256 * 1024
 
-export interface RunScreen {
+interface RunScreen {
   readonly show: (event: RunEvent) => Effect.Effect<void>
 }
 

@@ -65,7 +65,7 @@ const requestTo = (address: string, input: TriggerInput, waits: boolean, { callb
   )
 }
 
-export const Answer = Schema.Union([Accepted, Success, Ignored, Cancelled])
+const Answer = Schema.Union([Accepted, Success, Ignored, Cancelled])
 
 /** What became of a request to start a run. */
 export const textOfAnswer = (answer: typeof Answer.Type): string => {

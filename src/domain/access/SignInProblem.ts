@@ -1,5 +1,5 @@
 /** Why signing in at the OpenID provider failed: in the address of the sign-in page, which explains it. Plain data. */
-export const signInProblems = [
+const signInProblems = [
   /** The provider cannot be reached, or its answer is unusable. */
   "provider_unavailable",
   /** The person or the provider refused. */

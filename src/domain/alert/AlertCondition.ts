@@ -3,7 +3,7 @@
  * is measured is in `engine/alert/Measures.ts`. Plain data: the web UI loads it without `Schema`.
  */
 
-export interface AlertConditionData {
+interface AlertConditionData {
   /** For people. */
   readonly label: string
   /** What has the alert. A rule for a team covers its webhooks and their destinations; a rule for all covers everything. */
@@ -22,7 +22,7 @@ export interface AlertConditionData {
 
 const maxMinutes = 60 * 24 * 30
 
-export const alertConditions = {
+const alertConditions = {
   failures_in_a_row: {
     label: "Failures in a row",
     of: "webhook",

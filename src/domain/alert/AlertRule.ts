@@ -16,7 +16,7 @@ export const maxRules = 200
 /** Counts are kept by hour for a week. */
 const maxHours = 24 * 7
 
-export const AlertConditionName = Schema.Literals(alertConditionNames).annotate({
+const AlertConditionName = Schema.Literals(alertConditionNames).annotate({
   identifier: "AlertCondition",
   description: "What is measured. It cannot be changed."
 })

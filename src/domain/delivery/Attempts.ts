@@ -14,7 +14,7 @@ export const delays: ReadonlyArray<Duration.Duration> = [
 ]
 
 /** The maximum that a destination can ask for with `Retry-After`. */
-export const maxRetryAfter = Duration.hours(24)
+const maxRetryAfter = Duration.hours(24)
 
 /** A destination that has failed for so long is paused. */
 export const failsFor = Duration.days(5)

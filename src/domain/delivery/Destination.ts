@@ -53,17 +53,16 @@ const Events = Schema.NonEmptyArray(DestinationEventName)
   )
   .annotate({ description: eventsDescription })
 
-export const DestinationKindName = Schema.Literals(destinationKindNames).annotate({
+const DestinationKindName = Schema.Literals(destinationKindNames).annotate({
   identifier: "DestinationKind",
   description:
     "`webhook` (the default): signed events. `callback`: the same, to the `callback_url` that a trigger named, if it begins with `url`. The others are services for people, which get a message in their own form: Slack's incoming webhooks (`slack`), a channel or thread by bot token (`slack-message`), the response URL of a slash command (`slack-response`), Discord, Microsoft Teams, a comment on GitHub or GitLab, and e-mail. `chain`: a run of another webhook of this server. It cannot be changed."
 })
 
-export const BodyFormat = Schema.Literals(["thin", "full", "template"]).annotate({
+const BodyFormat = Schema.Literals(["thin", "full", "template"]).annotate({
   description:
     "`thin`: an event of the Standard Webhooks specification with ids and status; of other kinds, a line with the status. `full`: the same with the answer; an event also has error, variables and what the agent reported. `template`: the Liquid template `template`, which makes the body; of other kinds, Markdown. Default: `thin` for `webhook`, else `full`."
 })
-export type BodyFormat = typeof BodyFormat.Type
 
 /** Headers that this server sets itself, or that would change how the request is sent. */
 const reserved = /^(host|content-length|transfer-encoding|connection|upgrade|te|trailer|expect|webhook-.*)$/i

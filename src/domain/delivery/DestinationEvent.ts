@@ -9,7 +9,7 @@ export const eventOfStatus = {
   cancelled: "run.cancelled"
 } as const satisfies { readonly [S in FinalStatus]: string }
 
-export type RunEndEvent = (typeof eventOfStatus)[FinalStatus]
+type RunEndEvent = (typeof eventOfStatus)[FinalStatus]
 
 /** What a webhook's destinations get, unless they ask for something else. */
 export const runEndEvents = Object.values(eventOfStatus) as [RunEndEvent, ...Array<RunEndEvent>]
@@ -22,7 +22,7 @@ export const approvalEvent = "run.awaiting_approval"
 
 /** What happens to a run before its end, once at the most. */
 export const earlyEvents = [approvalEvent, startEvent] as const
-export type EarlyEvent = (typeof earlyEvents)[number]
+type EarlyEvent = (typeof earlyEvents)[number]
 
 export const isEarly = (event: DestinationEvent): event is EarlyEvent =>
   (earlyEvents as ReadonlyArray<string>).includes(event)

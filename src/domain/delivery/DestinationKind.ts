@@ -10,13 +10,13 @@ export const maxChainDepth = 5
 export const depthHeader = "webhook-trigger-depth"
 
 /** A field of a kind, as people see it. */
-export interface KindField {
+interface KindField {
   readonly label: string
   readonly help: string
   readonly example: string
 }
 
-export interface DestinationKindData {
+interface DestinationKindData {
   /** The service, for people. */
   readonly label: string
   /**
@@ -45,7 +45,7 @@ export interface DestinationKindData {
   readonly target?: KindField & { readonly isFixed?: true }
 }
 
-export const destinationKinds = {
+const destinationKinds = {
   webhook: {
     label: "Webhook (signed event)",
     sends: "event",

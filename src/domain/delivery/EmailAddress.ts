@@ -1,6 +1,6 @@
 /** E-mail addresses as they stand in the envelope of a message: without names, comments and quotes. Plain data. */
 
-export const maxRecipients = 10
+const maxRecipients = 10
 
 const localPart = /^[\w!#$&'*+/=?^`|~-]+(\.[\w!#$&'*+/=?^`|~-]+)*$/
 /** Also of a host without a dot. */

@@ -8,13 +8,13 @@
  * The work that an evaluation may do. Reading or creating a character costs one; other work costs in proportion to its
  * time.
  */
-export const workLimit = 10_000_000
+const workLimit = 10_000_000
 
 /** The work for one item of a list. */
 export const itemWork = 8
 
 /** The work for one member of an object: V8 lists the names of a large one in a quarter of a microsecond each. */
-export const memberWork = 3 * itemWork
+const memberWork = 3 * itemWork
 
 /** The work for listing an object's members. */
 export const membersWork = (object: object): number => memberWork * Object.keys(object).length

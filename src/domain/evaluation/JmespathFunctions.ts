@@ -7,7 +7,7 @@ import { type Budget, itemWork, membersWork, spendOnSort, spendOnText } from "./
 import * as Text from "./Text.ts"
 
 type Arguments = ReadonlyArray<any>
-export type Evaluate = (expression: any, value: unknown) => unknown
+type Evaluate = (expression: any, value: unknown) => unknown
 
 /** An expression as an argument, as the library expects it: with the members of the expression's node. */
 export class Reference {

@@ -16,7 +16,7 @@ export type CombinedTemplate = Pick<WebhookRow, "coalesce" | "fence" | "prompt_t
 type Window = Pick<WebhookRow, "coalesce">
 type Webhook = Pick<WebhookRow, "coalesce" | "prompt_template">
 
-export interface Combined {
+interface Combined {
   /** Of all requests. */
   readonly count: number
   /** The kept ones, the first one first. Only with `collect: all`. */

@@ -3,7 +3,7 @@ import { Predicate } from "effect"
 import * as Jmespath from "../evaluation/Jmespath.ts"
 import { namesOf } from "./FilterPaths.ts"
 
-export interface WantedValue {
+interface WantedValue {
   readonly path: ReadonlyArray<string>
   readonly value: unknown
 }

@@ -10,7 +10,7 @@ export interface DiffLine {
 }
 
 /** Adjacent lines; `skipped` unchanged lines were left out before them. */
-export interface DiffHunk {
+interface DiffHunk {
   readonly skipped: number
   readonly lines: ReadonlyArray<DiffLine>
 }

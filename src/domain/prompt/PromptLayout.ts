@@ -10,7 +10,7 @@
 export type PromptLayout = ReadonlyArray<number | readonly [name: string, length: number]>
 
 /** The parts of a prompt. */
-export interface PromptParts {
+interface PromptParts {
   /** The prompt with placeholders for its values. */
   readonly template: string
   /** The values' texts by placeholder name. All names are own properties. */
@@ -34,7 +34,7 @@ export const takeApart = (prompt: string, layout: PromptLayout): PromptParts => 
 }
 
 /** A part of a prompt; `name` is its placeholder's, if it is a value. */
-export interface PromptPiece {
+interface PromptPiece {
   readonly text: string
   readonly name?: string
 }

@@ -7,7 +7,7 @@ import { type BlockMark, type FilledPart, type FilledValue, isDataValue, textOf 
 import { bareName, lookUp, nameOf, type Path, quotedName, unquoted } from "./Path.ts"
 
 /** A placeholder; `start` and `end` are the positions of its braces in the template. */
-export interface Placeholder {
+interface Placeholder {
   /** The path as shown, with quotes only where needed. */
   readonly name: string
   readonly path: Path
@@ -18,7 +18,7 @@ export interface Placeholder {
 }
 
 /** A parsed template. */
-export interface Template {
+interface Template {
   readonly parts: ReadonlyArray<string | Placeholder | BlockMark>
   /** Those among the parts, in order. */
   readonly placeholders: ReadonlyArray<Placeholder>

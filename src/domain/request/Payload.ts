@@ -13,7 +13,7 @@ const multipart = /^multipart\/form-data\s*;/i
 const text = /^(text\/[^\s/;]+|application\/xml|[^\s/;]+\/[^\s/;]+\+xml)\s*(;|$)/i
 
 /** By `Content-Type`; without one, JSON. `undefined` if not supported. */
-export const bodyKind = (content_type: string | undefined): BodyKind | undefined => {
+const bodyKind = (content_type: string | undefined): BodyKind | undefined => {
   const type = content_type?.trim()
   if (type === undefined || json.test(type)) return "json"
   if (form.test(type)) return "form"
@@ -62,7 +62,7 @@ export const decode = (body: Uint8Array, type?: string): Result.Result<string, s
   }
 }
 
-export const parseJson = (text: string): Result.Result<unknown, string> => {
+const parseJson = (text: string): Result.Result<unknown, string> => {
   try {
     return Result.succeed(Json.parse(text))
   } catch {

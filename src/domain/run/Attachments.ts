@@ -9,7 +9,7 @@ import type { JsonObject } from "../webhook/WebhookSettingKinds.ts"
 import { mostFiles, type RunFile, storedFile } from "./RunFile.ts"
 
 /** The kinds of destinations whose token their service takes for files, too. */
-export const tokenKinds = ["github", "slack-message"] as const
+const tokenKinds = ["github", "slack-message"] as const
 
 interface AllowedHosts {
   /** Where files may be: `host`, `*.suffix`, each perhaps with a port and the beginning of a path. */

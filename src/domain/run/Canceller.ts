@@ -11,7 +11,7 @@ export const cancellerNames = {
   event: "a later event"
 } as const
 
-export type CancelledBy = keyof typeof cancellerNames
+type CancelledBy = keyof typeof cancellerNames
 
 /** What came later made the run needless, or somebody denied it: a redelivery of its request must not start it again. */
 export const staysCancelled = ["superseded", "event", "denied"] as const satisfies ReadonlyArray<CancelledBy>

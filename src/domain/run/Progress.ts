@@ -24,8 +24,7 @@ export const maxProgressText = 64 * 1024
 export const maxActivity = 200
 
 /** The end of the text, as long as a report may be. */
-export const newestText = (text: string): string =>
-  text.length <= maxProgressText ? text : text.slice(-maxProgressText)
+const newestText = (text: string): string => (text.length <= maxProgressText ? text : text.slice(-maxProgressText))
 
 export const isNothing = ({ activity, steps, text }: Progress): boolean =>
   activity === undefined && steps === undefined && text === undefined

@@ -32,7 +32,7 @@ export const CancelledBy = Schema.Literals(cancellers).annotate({
 })
 export type CancelledBy = typeof CancelledBy.Type
 
-export const RunErrorCode = Schema.Literals([
+const RunErrorCode = Schema.Literals([
   "agent_error",
   "answer_too_large",
   "budget_exceeded",
@@ -342,19 +342,6 @@ export const stepForOthers = (last_step: string | undefined): string | undefined
 /** Whether no agent works on a run that ends like this. Otherwise it holds its team and its slots until its leader is done. */
 export const endsWork = (outcome: Outcome): boolean =>
   outcome.status === "timeout" ? outcome.undelivered === true : outcome.status !== "cancelled"
-
-/**
- * When the leader of a run that ends now is told to stop. Nobody waits for an asynchronous run; the agent of a waiting
- * caller's may go on, if it has the prompt.
- */
-export const stopAt = (
-  { max_work_ms, started_at }: Pick<RunRow, "max_work_ms" | "started_at">,
-  outcome: Outcome,
-  at: DateTime.Utc
-): DateTime.Utc =>
-  outcome.status === "timeout" && max_work_ms !== undefined && started_at !== undefined
-    ? DateTime.max(at, DateTime.add(started_at, { milliseconds: max_work_ms }))
-    : at
 
 /** Whether the outcome is the leader's own. Then it got the prompt, recorded or not. */
 export const isAnswer = (outcome: Outcome): boolean =>

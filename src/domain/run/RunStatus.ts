@@ -92,7 +92,7 @@ export const isCancellable = (run: {
 export const finalStatuses = allStatuses.filter(isFinal)
 
 /** The ends that say how well a webhook works. A run that somebody or a newer run has cancelled says nothing about that. */
-export const ratedStatuses = ["success", "error", "timeout"] as const
+const ratedStatuses = ["success", "error", "timeout"] as const
 
 export const countRated = (counts: { readonly [S in (typeof ratedStatuses)[number]]: number }): number =>
   ratedStatuses.reduce((sum, status) => sum + counts[status], 0)

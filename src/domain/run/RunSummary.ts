@@ -60,24 +60,6 @@ export const toRunSummary = (row: SummaryRow): RunSummary => {
   }
 }
 
-/** The first `shownLength` characters. */
-const cut = (text: string): string =>
-  text.length <= shownLength ? text : [...text.slice(0, 2 * shownLength)].slice(0, shownLength).join("")
-
-/** The summary of a complete row. */
-export const summarize = ({ variables, prompt, response, error_message, ...row }: RunRow): RunSummary => {
-  const json = Json.stringify(variables)
-  return toRunSummary({
-    ...row,
-    variables: cut(json),
-    variables_size: bytesOf(json),
-    prompt: cut(prompt),
-    prompt_size: bytesOf(prompt),
-    ...(response !== undefined && { response: cut(response), response_size: bytesOf(response) }),
-    ...(error_message !== undefined && { error_message: cut(error_message), error_size: bytesOf(error_message) })
-  })
-}
-
 /** One token of JSON, or a string that does not end. */
 const token = /\s*(?:([{[])|([}\]])|(,)|(:)|("(?:[^"\\]|\\u[0-9a-f]{4}|\\[^u])*)("?)|([^\s,:"[\]{}]+))/iy
 

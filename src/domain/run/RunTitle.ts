@@ -1,7 +1,7 @@
 /** What a run is called where people look for it. Browser-safe. */
 
 /** In Unicode code points. */
-export const maxTitle = 120
+const maxTitle = 120
 
 /** The text in one line, cut to `maxTitle`; `undefined`: it is blank. */
 export const titleOfText = (text: string): string | undefined => {

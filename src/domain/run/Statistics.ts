@@ -38,7 +38,7 @@ export type Activity = typeof Activity.Type
 export const StatisticsRange = Schema.Literals(["24h", "7d", "30d"])
 export type StatisticsRange = typeof StatisticsRange.Type
 
-export const StatisticsBucket = Schema.Struct({
+const StatisticsBucket = Schema.Struct({
   ...Counts.fields,
   at: time("When the bucket begins; it ends where the next one begins."),
   /** Milliseconds, of successful runs; absent without any. */
@@ -46,7 +46,6 @@ export const StatisticsBucket = Schema.Struct({
   slowest_ms: optional(Schema.Finite),
   usage
 })
-export type StatisticsBucket = typeof StatisticsBucket.Type
 
 /** The runs of all webhooks over time. */
 export const Totals = Schema.Struct({

@@ -35,7 +35,7 @@ export type Algorithm = "sha256" | "sha1" | "sha512"
 export type Encoding = "hex" | "base64"
 
 /** A verified request that only tests the URL. It starts no run. */
-export interface Handshake {
+interface Handshake {
   readonly when: Condition
   /** The value to send back; absent: none. */
   readonly echo?: Source
@@ -121,25 +121,25 @@ export interface Ed25519 extends Signed {
 }
 
 /** The secret itself, in a header; the prefix, such as `Bearer `, is case-insensitive. */
-export interface Header extends Common {
+interface Header extends Common {
   readonly scheme: "header"
   readonly headers: ReadonlyArray<string>
   readonly prefix?: string
 }
 
 /** HTTP Basic authentication (RFC 7617), with the webhook's `username`. */
-export interface Basic extends Common {
+interface Basic extends Common {
   readonly scheme: "basic"
 }
 
 /** The secret itself, in the body's JSON: in each item of the list that `*` stands for. */
-export interface InBody extends Common {
+interface InBody extends Common {
   readonly scheme: "body"
   readonly at: ReadonlyArray<string>
 }
 
 /** Amazon SNS signs with the key of a certificate that it publishes. The webhook's secret is the topic's ARN. */
-export interface Sns extends Common {
+interface Sns extends Common {
   readonly scheme: "sns"
   /** The members of the body's JSON that are not kept and not in prompts. */
   readonly secretMembers: ReadonlyArray<string>

@@ -23,7 +23,7 @@ export const countedCost = ({ cost_usd, priced_runs, runs }: DayUse, unknown_cos
   cost_usd + Math.max(0, runs - priced_runs) * unknown_cost_usd
 
 /** The day of a budget: it begins at midnight, in UTC. */
-export const budgetDay = (at: DateTime.Utc): DateTime.Utc => DateTime.startOf(at, "day")
+const budgetDay = (at: DateTime.Utc): DateTime.Utc => DateTime.startOf(at, "day")
 
 /** When a budget that is used up is whole again. */
 export const budgetResetsAt = (at: DateTime.Utc): DateTime.Utc => DateTime.add(budgetDay(at), { days: 1 })

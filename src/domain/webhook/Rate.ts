@@ -1,5 +1,5 @@
 /** How many runs a webhook accepts per period. Plain data: the web UI loads it. */
-export interface Rate {
+interface Rate {
   readonly runs: number
   readonly seconds: number
 }

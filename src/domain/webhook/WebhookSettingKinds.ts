@@ -35,7 +35,7 @@ interface Described {
 /** A unit that the web UI can format. */
 export type Unit = "seconds"
 
-export interface WholeNumberSetting extends Described {
+interface WholeNumberSetting extends Described {
   readonly kind: "whole number"
   readonly min: number
   readonly max: number
@@ -44,13 +44,13 @@ export interface WholeNumberSetting extends Described {
 }
 
 /** An amount of US dollars. */
-export interface AmountSetting extends Described {
+interface AmountSetting extends Described {
   readonly kind: "amount"
   readonly max: number
 }
 
 /** A short text in a fixed format. */
-export interface TextSetting extends Described {
+interface TextSetting extends Described {
   readonly kind: "text"
   /** A regular expression, also for JSON Schema. */
   readonly pattern: string
@@ -59,13 +59,13 @@ export interface TextSetting extends Described {
 }
 
 /** One of several words. */
-export interface ChoiceSetting extends Described {
+interface ChoiceSetting extends Described {
   readonly kind: "choice"
   readonly words: readonly [string, ...ReadonlyArray<string>]
 }
 
 /** An expression in another language. Its syntax is checked when it is saved. */
-export interface ExpressionSetting extends Described {
+interface ExpressionSetting extends Described {
   readonly kind: "expression"
   readonly language: string
   /** In characters. */
@@ -73,24 +73,24 @@ export interface ExpressionSetting extends Described {
 }
 
 /** A template in the webhook's own language. Its syntax is checked when it is saved. */
-export interface TemplateSetting extends Described {
+interface TemplateSetting extends Described {
   readonly kind: "template"
   /** In characters. */
   readonly maxLength: number
 }
 
 /** Another webhook: by its ID, in files and commands also by its name. Whether it exists is checked when it is saved. */
-export interface WebhookReference extends Described {
+interface WebhookReference extends Described {
   readonly kind: "webhook"
 }
 
 /** On or off. */
-export interface SwitchSetting extends Described {
+interface SwitchSetting extends Described {
   readonly kind: "switch"
 }
 
 /** A path into the input and a time: `payload.pull_request.number 30`, with `quiet=10` and `collect=all` after it. */
-export interface WindowSetting extends Described {
+interface WindowSetting extends Described {
   readonly kind: "window"
   /** In seconds. */
   readonly longest: number
@@ -109,7 +109,7 @@ export interface Window {
 }
 
 /** A template of a key and a word, separated by a space: `{{payload.number}} supersede`. */
-export interface SingletonSetting extends Described {
+interface SingletonSetting extends Described {
   readonly kind: "singleton"
   /** Of the template, in characters. */
   readonly maxLength: number
@@ -125,20 +125,20 @@ export interface Singleton {
 }
 
 /** A JSON object. Its content is checked when it is saved. */
-export interface JsonSetting extends Described {
+interface JsonSetting extends Described {
   readonly kind: "json"
   /** Characters of its compact JSON. */
   readonly maxLength: number
 }
 
 /** A list of addresses and networks, separated by commas or spaces. */
-export interface NetworksSetting extends Described {
+interface NetworksSetting extends Described {
   readonly kind: "networks"
   readonly most: number
 }
 
 /** A list of short texts in a fixed format, separated by commas. */
-export interface ListSetting extends Described {
+interface ListSetting extends Described {
   readonly kind: "list"
   readonly most: number
   /** A regular expression for each of them, also for JSON Schema. */
@@ -148,7 +148,7 @@ export interface ListSetting extends Described {
 }
 
 /** The number of retries and the first delay: `3/60`. */
-export interface RetriesSetting extends Described {
+interface RetriesSetting extends Described {
   readonly kind: "retries"
   readonly mostRetries: number
   readonly mostSeconds: number

@@ -87,7 +87,7 @@ export type MessageRequest = Pick<
 }
 
 /** What the next attempt of a failed run is made from. */
-export interface Retry {
+interface Retry {
   readonly run: WholeRun
   readonly retries: Retries
   /** Which one it is, from 2 on. */
@@ -96,7 +96,7 @@ export interface Retry {
 }
 
 /** Makes runs. A later edit of their webhook changes nothing in them. */
-export interface Candidates {
+interface Candidates {
   readonly timeoutOf: (webhook: WebhookRow) => Duration.Duration
   readonly ofWebhook: (webhook: WebhookRow, request: RunRequest, rendered: Rendered) => Candidate
   /** A run of this webhook again. Nobody waits for it, and it takes nothing of the webhook's `rate`. */

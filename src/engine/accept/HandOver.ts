@@ -22,7 +22,7 @@ export interface Candidate {
 }
 
 /** An earlier run that a trigger repeats or joins. */
-export interface ExistingRun {
+interface ExistingRun {
   readonly run: Pick<Run, "run_id">
   /** Until when its caller waits. */
   readonly deadline_at?: DateTime.Utc

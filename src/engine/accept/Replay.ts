@@ -27,7 +27,7 @@ import { keyOf, type ReplayRefused, type ReplayRequest } from "./ReplayCandidate
 import * as Submit from "./Submit.ts"
 import { webhooksOf } from "./WebhooksOfRuns.ts"
 
-export { onceKey, type ReplayRefused, type ReplayRequest } from "./ReplayCandidates.ts"
+export { onceKey, type ReplayRequest } from "./ReplayCandidates.ts"
 
 /** A run, and the one that repeats it, or why there is none. */
 export interface Replayed {

@@ -8,7 +8,7 @@ import type { WebhookCache } from "./WebhookCache.ts"
  * Calls back once, when the token no longer opens the webhook: the token was replaced or has expired, or the webhook was
  * disabled, deleted or moved to another team. Returns a function that stops watching.
  */
-export type TokenWatch = (webhook: WebhookRow, onClosed: () => void) => () => void
+type TokenWatch = (webhook: WebhookRow, onClosed: () => void) => () => void
 
 interface Watched {
   readonly webhook: WebhookRow

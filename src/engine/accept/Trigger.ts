@@ -71,7 +71,7 @@ import * as WebhookCache from "./WebhookCache.ts"
 export type TriggerRequest = RunRequest
 
 /** Makes the request for a webhook: checks the caller, and reads the body as the webhook takes it. */
-export type ReadFor<Request extends TriggerRequest, E> = (webhook: OpenedWebhook) => Effect.Effect<Request, E>
+type ReadFor<Request extends TriggerRequest, E> = (webhook: OpenedWebhook) => Effect.Effect<Request, E>
 
 /** There is no run, for the reason; without one, the webhook's `accept_if` does not hold. */
 export interface NotStarted {

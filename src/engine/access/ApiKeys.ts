@@ -21,13 +21,13 @@ const useInterval = Duration.minutes(1)
 const wellFormed = /^whp_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
 /** A new key, with the secret itself, which is not stored. */
-export interface NewApiKey {
+interface NewApiKey {
   readonly api_key: ApiKey
   readonly key: Redacted.Redacted
 }
 
 /** Why a key does not work any longer. */
-export type Void = "revoked" | "expired"
+type Void = "revoked" | "expired"
 
 /**
  * The named keys of the management API and the web UI. Each request reads its key's row: a key that was revoked does not

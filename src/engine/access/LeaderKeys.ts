@@ -27,7 +27,7 @@ const mostRemembered = 10_000
 const wellFormed = /^whl_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
 /** A new key, with the secret itself, which is not stored. */
-export interface NewLeaderKey {
+interface NewLeaderKey {
   readonly leader_key: LeaderKey
   readonly key: Redacted.Redacted
 }

@@ -38,7 +38,7 @@ const maxUserAgent = 256
 const wellFormed = /^whs_[A-Za-z0-9_-]{43}$/
 
 /** An open session, and the API key that it was begun with. */
-export interface OpenSession {
+interface OpenSession {
   readonly session: Session
   readonly key?: ApiKey
 }

@@ -10,7 +10,7 @@ import type { Sign } from "./Signature.ts"
 import { clickedBy, type SlackMember } from "./SlackMembers.ts"
 
 /** A decision, or the position of a suggested reply. */
-export type Choice = Decision | number
+type Choice = Decision | number
 
 export interface Button {
   readonly text: string

@@ -7,7 +7,7 @@ import { Effect, Predicate } from "effect"
 import * as Json from "../../domain/Json.ts"
 
 /** Maximum number of texts with placeholders. It bounds the time that filling them in takes. */
-export const maxTexts = 100
+const maxTexts = 100
 
 type Template = Readonly<Record<string, unknown>>
 

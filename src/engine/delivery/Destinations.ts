@@ -38,13 +38,13 @@ export interface WithSecret {
 export type CheckedDraft = Partial<Pick<Destination, "kind" | "target">>
 
 /** Which deliveries of a webhook are asked for; ids as a caller wrote them. */
-export interface DeliveryFilter extends Pick<DeliveryQuery, "cursor" | "limit" | "status"> {
+interface DeliveryFilter extends Pick<DeliveryQuery, "cursor" | "limit" | "status"> {
   readonly destination_id?: string
   readonly run_id?: string
 }
 
 /** The webhook's ID as given in the URL; `null` for alert destinations. */
-export type OwnerId = string | null
+type OwnerId = string | null
 
 /** Managing destinations, and what is sent to them. Text that cannot be an id is `NotFound`. */
 export class Destinations extends Context.Service<

@@ -110,7 +110,7 @@ export const timeOf = (subject: Subject): DateTime.Utc | undefined =>
 /** What decides what is sent. */
 type Shape = Pick<DestinationRow, "body" | "id" | "kind" | "target" | "template" | "url">
 
-export interface Filled {
+interface Filled {
   readonly body: string
   /** In a line, as plain text. */
   readonly title: string

@@ -39,7 +39,7 @@ import { memberOf } from "./SlackMembers.ts"
 const maxAuthors = 20
 
 /** What a test event is about. */
-export type Tested = Pick<EventBody.RunSubject, "run" | "webhook"> | Pick<EventBody.AlertSubject, "alert">
+type Tested = Pick<EventBody.RunSubject, "run" | "webhook"> | Pick<EventBody.AlertSubject, "alert">
 
 export class Outbox extends Context.Service<
   Outbox,

@@ -18,7 +18,7 @@ const isBinary = (name: string, type: string): boolean =>
 const isDownload = (disposition: string): boolean => /^attachment\b/i.test(disposition)
 
 /** How a file was announced, and what its host says of what it sends. */
-export interface Announced {
+interface Announced {
   readonly name: string
   readonly type: string
   /** The path of its URL. */

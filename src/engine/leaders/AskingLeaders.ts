@@ -12,7 +12,7 @@ const interval = "1 second"
 const mostTogether = 1_000
 
 /** Maximum number of leaders that wait at this process with one key. */
-export const mostOfKey = 100
+const mostOfKey = 100
 
 type Refusal = TooManyStreams | Unauthorized | Unavailable
 type Answer = Effect.Effect<Option.Option<TakenRun>, Refusal>
@@ -23,7 +23,7 @@ interface Waiting {
 }
 
 /** Leaders that wait for a run. All of them ask with one statement a second. */
-export interface AskingLeaders {
+interface AskingLeaders {
   /** The leader's run, once it leads its team and there is one; none after that time, but not before it was asked for once. */
   readonly ask: (from: KeyedLeader, wait: Duration.Duration) => Answer
 }

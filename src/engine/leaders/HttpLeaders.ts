@@ -28,7 +28,7 @@ import * as AskingLeaders from "./AskingLeaders.ts"
 import type { TeamLeaders } from "./TeamLeaders.ts"
 
 /** How long a leader at work waits for a cancellation until it shows its presence again. */
-export const heartbeat = Duration.seconds(2)
+const heartbeat = Duration.seconds(2)
 const mostTogether = 1_000
 
 /** What a leader over HTTP says about a prompt. */

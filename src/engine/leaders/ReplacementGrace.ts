@@ -10,7 +10,7 @@ const outage = 3_000
  * outage of the database, or while the process was frozen, all of them were silent. A standby that asks first would
  * otherwise repeat the work of a leader that is present.
  */
-export interface ReplacementGrace {
+interface ReplacementGrace {
   /** The database was read. */
   readonly read: () => void
   readonly mayReplace: () => boolean

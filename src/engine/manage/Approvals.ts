@@ -84,7 +84,7 @@ export class Approvals extends Context.Service<
 }
 
 /** Who asked for the run, by their IDs. */
-export const askersOf = ({ asked_by, triggered_by }: Pick<Run, "asked_by" | "triggered_by">): ReadonlyArray<string> => [
+const askersOf = ({ asked_by, triggered_by }: Pick<Run, "asked_by" | "triggered_by">): ReadonlyArray<string> => [
   ...(asked_by?.split("\n") ?? []),
   ...(triggered_by === undefined ? [] : [triggered_by])
 ]

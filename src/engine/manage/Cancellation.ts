@@ -14,7 +14,7 @@ const whoCancels: Effect.Effect<CancelledBy> = Effect.map(Origin, ({ actor }) =>
   actor === "unknown" ? "caller" : actor
 )
 
-export interface CancelOptions {
+interface CancelOptions {
   /** Cancels nothing; returns what would be cancelled. */
   readonly dryRun?: boolean
 }

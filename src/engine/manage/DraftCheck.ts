@@ -5,7 +5,7 @@ import { type CheckedDraft, Destinations } from "../delivery/Destinations.ts"
 import { Webhooks } from "./Webhooks.ts"
 
 /** Unchecked drafts. */
-export interface Drafts {
+interface Drafts {
   readonly webhook: unknown
   readonly destinations?: ReadonlyArray<unknown>
 }

@@ -44,7 +44,7 @@ type Pending = { -readonly [Field in keyof ReceivedRequest]: ReceivedRequest[Fie
 /** A request whose code and detail follow from its kind. */
 export type UncodedRequest = Omit<RequestToStore, "code" | "detail">
 
-export interface ListedRequests {
+interface ListedRequests {
   readonly data: ReadonlyArray<ReceivedRequest>
   readonly ignored: number
 }

@@ -15,7 +15,7 @@ export interface Progress {
 }
 
 /** Records in groups that runs were sent and started; or not at all, when their end is recorded first. */
-export interface ProgressRecorder {
+interface ProgressRecorder {
   readonly add: (id: RunId, progress: Progress) => void
   /** Removes and returns the progress that is not recorded yet or is being recorded, to be recorded with the run's end. */
   readonly take: (id: RunId) => Progress

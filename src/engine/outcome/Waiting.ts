@@ -16,7 +16,7 @@ const recordedWithin = "2 seconds"
 const noAnswer = new Unavailable({ what: "database", detail: "The database does not answer in time." })
 
 /** The end of a watched run. */
-export interface End {
+interface End {
   /** The run as it ended; none if the deadline came first. */
   readonly until: (deadline: DateTime.Utc) => Effect.Effect<Option.Option<Run>, NotFound | Unavailable>
   /** The run as it ended. At the deadline it ends as `timeout`, unless another end came first. */

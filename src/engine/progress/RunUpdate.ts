@@ -16,7 +16,7 @@ export type RunUpdate =
   /** Nothing has happened for a while. */
   | { readonly _tag: "Idle" }
 
-export interface Progressed {
+interface Progressed {
   readonly _tag: "Progressed"
   readonly position: number
   /** Appended to the text so far. */
@@ -32,7 +32,7 @@ export const mark = { nothing: -1, accepted: 0, started: 1, ended: Number.POSITI
 export const positionOf = (received: number): number => (received > mark.started ? received : 0)
 
 /** Progress that was read, as updates. */
-export interface ReadProgress {
+interface ReadProgress {
   readonly position: number
   readonly restarted: Extract<RunUpdate, { readonly _tag: "Restarted" }>
   readonly updates: ReadonlyArray<Progressed>

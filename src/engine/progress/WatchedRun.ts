@@ -58,7 +58,7 @@ export class Follower {
 }
 
 /** What is read of a run: everything after a position in its progress, or everything for its end. */
-export interface Question {
+interface Question {
   readonly run: WatchedRun
   readonly position: number
   readonly ending: Run | undefined

@@ -9,7 +9,7 @@ import { type Place, type Rendered, Renderer, type RenderRefused } from "./Rende
 import * as Rendering from "./Rendering.ts"
 
 /** The parts of a webhook that make its prompts. */
-export type Draft = Pick<WebhookDraft, "prompt_template" | "template_language" | "input" | "fence" | "coalesce">
+type Draft = Pick<WebhookDraft, "prompt_template" | "template_language" | "input" | "fence" | "coalesce">
 
 export interface DraftPreview {
   readonly names: ReadonlyArray<string>

@@ -141,7 +141,7 @@ export const make = () => {
 
 const task = <Input, Output>(task: Task<Input, Output>): Task<Input, Output> => task
 
-export type Tasks = ReturnType<typeof make>
+type Tasks = ReturnType<typeof make>
 export type TaskName = keyof Tasks
 export type InputOf<Name extends TaskName> = Parameters<Tasks[Name]["run"]>[0]
 export type OutputOf<Name extends TaskName> = ReturnType<Tasks[Name]["run"]>

@@ -18,7 +18,7 @@ import * as Input from "./Input.ts"
  */
 export class Ignored extends Data.TaggedError("Ignored")<{ readonly reason?: string; readonly run_id?: RunId }> {}
 
-export type InputRefused = Ignored | FilterFailed | SchemaMismatch | Unavailable
+type InputRefused = Ignored | FilterFailed | SchemaMismatch | Unavailable
 
 type Webhook = Pick<WebhookRow, "id" | "input" | "accept_if" | "schema">
 

@@ -6,11 +6,11 @@ import { Settings } from "../Settings.ts"
 import { type Rendered, Renderer, type RenderOptions, type RenderRefused } from "./Renderer.ts"
 
 /** The inputs of a webhook's prompts. */
-export interface Source extends RenderOptions {
+interface Source extends RenderOptions {
   readonly prompt_template: string
 }
 
-export type Render = (source: Source, variables: Variables) => Effect.Effect<Rendered, RenderRefused>
+type Render = (source: Source, variables: Variables) => Effect.Effect<Rendered, RenderRefused>
 
 /** Prompts for the engine, from any `Renderer`: within the limit, and storable. */
 export const make: Effect.Effect<Render, never, Renderer | Settings> = Effect.map(

@@ -31,7 +31,7 @@ const refTooLong = new TemplateFailed({
  * The texts of a run with this input. One is absent if the webhook does not set it, or if a value is missing. A request is never
  * refused for its title. It is for its ref, since the agent would otherwise work on another commit.
  */
-export type TextsOf = (webhook: Webhook, input: Variables) => Effect.Effect<RunTexts, TemplateFailed | Unavailable>
+type TextsOf = (webhook: Webhook, input: Variables) => Effect.Effect<RunTexts, TemplateFailed | Unavailable>
 
 export const make: Effect.Effect<TextsOf, never, Renderer> = Effect.map(Renderer, (renderer): TextsOf => {
   const fill = ({ id, template_language }: Webhook, template: string | undefined, input: Variables) =>

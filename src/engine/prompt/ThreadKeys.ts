@@ -10,13 +10,13 @@ import { Renderer } from "./Renderer.ts"
 
 type Webhook = Pick<WebhookRow, "id" | "template_language" | "thread_key">
 
-export type ThreadKeyRefused = TemplateFailed | ThreadKeyTooLong | Unavailable
+type ThreadKeyRefused = TemplateFailed | ThreadKeyTooLong | Unavailable
 
 /**
  * The key of the thread that a run with this input belongs to; `undefined`: it stands alone, as for a missing value. With an
  * `owner`, the thread is only for their runs of the webhook.
  */
-export type ThreadKeyOf = (
+type ThreadKeyOf = (
   webhook: Webhook,
   input: Variables,
   owner?: string

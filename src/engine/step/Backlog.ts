@@ -4,7 +4,7 @@ import { LaneStore } from "../../repo/run/LaneStore.ts"
 import type { AcceptOptions, NewRun } from "../../repo/run/RunStore.ts"
 
 /** Which limits the accepting statement must check for these runs. */
-export interface Checked {
+interface Checked {
   readonly options: Required<Pick<AcceptOptions, "countQueued" | "countQueuedOf">>
   /** To be called once the statement has ended, with whether the run at an index waits now. */
   readonly ended: (waits: (index: number) => boolean) => void

@@ -8,7 +8,7 @@ import type { OutRun } from "../../repo/run/RunStore.ts"
 import { Settings } from "../Settings.ts"
 
 /** The end of a run that its webhook's `max_cost_per_day` does not allow any more. */
-export type OverBudget = (run: OutRun) => Effect.Effect<Outcome | undefined, Unavailable>
+type OverBudget = (run: OutRun) => Effect.Effect<Outcome | undefined, Unavailable>
 
 /**
  * Checks the budget of cost again when a run is about to be sent: it was accepted while the costs of the runs before were not

@@ -26,12 +26,12 @@ import * as Backlog from "./Backlog.ts"
 import { Limiter } from "./Limiter.ts"
 
 /** A run to be accepted, and whether its team has a leader. */
-export interface Accepting {
+interface Accepting {
   readonly run: NewRun
   readonly isLed: boolean
 }
 
-export type Accepted = Result.Result<Acceptance, AcceptanceRefused>
+type Accepted = Result.Result<Acceptance, AcceptanceRefused>
 
 type Ending = Pick<RunEnd, "run_id" | "outcome" | "wantsRun" | "isChecked">
 
@@ -48,7 +48,7 @@ type Answer = Accepted | EndedRun | undefined
 const ledFor = 1_000
 
 /** Who sends and stops the runs. */
-export interface StepListener {
+interface StepListener {
   /** This process admitted these runs, and sends them. */
   readonly admitted: (runs: ReadonlyArray<OutRun>) => void
   /** These runs have ended, now or before. */

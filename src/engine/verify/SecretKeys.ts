@@ -16,7 +16,7 @@ export class SecretKeys extends Context.Reference("webhook-trigger/SecretKeys", 
     Layer.succeed(SecretKeys, { all: () => keys, first: Effect.succeed(keys[0]) })
 }
 
-export interface SecretKeysService {
+interface SecretKeysService {
   /** The keys known so far. */
   readonly all: () => ReadonlyArray<SecretKey>
   /** The key that encrypts, which may be created now; `undefined`: there is none. */

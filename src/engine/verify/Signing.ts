@@ -79,7 +79,7 @@ const publicKey = (bytes: Buffer): KeyObject =>
   })
 
 /** Whether one of these signatures belongs to this content, given in parts. */
-export type Signer = (content: ReadonlyArray<Uint8Array>, signatures: ReadonlyArray<Buffer>) => boolean
+type Signer = (content: ReadonlyArray<Uint8Array>, signatures: ReadonlyArray<Buffer>) => boolean
 
 const hmacKey = ({ key }: Hmac, secret: string): Buffer | undefined =>
   key === "text" ? Buffer.from(secret) : keyIn(key, secret)

@@ -10,8 +10,6 @@ import * as SecretKeys from "./SecretKeys.ts"
 import { isSecret } from "./Signing.ts"
 import * as Verify from "./Verify.ts"
 
-export type { SignedRequest } from "./Verify.ts"
-
 /** `unreadable`: this server can decrypt none of the webhook's secrets; the request is not at fault. */
 export type Verdict = Verify.Verdict | { readonly _tag: "Refused"; readonly cause: "unreadable" }
 

@@ -10,7 +10,7 @@ import * as Sealing from "./Sealing.ts"
 import { faultOf } from "./Signing.ts"
 
 /** The fields of a draft or an edit that concern secrets. */
-export type Wish = Pick<WebhookEdit, "verification" | "secret" | "keep_old_secret">
+type Wish = Pick<WebhookEdit, "verification" | "secret" | "keep_old_secret">
 
 type Stored = Partial<
   Pick<WebhookRow, "verification" | "sealed_secret" | "secret_hint" | "old_sealed_secret" | "old_secret_hint">

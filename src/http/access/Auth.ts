@@ -46,7 +46,7 @@ const grantOf = ({ key, session }: Found): Pick<Access, "role" | "teams" | "webh
  * The `triggered_by` of runs that the sender starts through `/mcp`, or with the role `caller`. A person's ID is only unique at
  * its provider, and another provider may be set later.
  */
-export const makeStarterOf = Effect.map(
+const makeStarterOf = Effect.map(
   Oidc,
   (oidc) =>
     ({ key, session }: Found): string =>

@@ -21,7 +21,7 @@ const tooMany = new TooManyAttempts()
 const mostTogether = 500
 
 /** The key of a request: an API key, or without one the admin key. */
-export interface Checked {
+interface Checked {
   readonly key?: ApiKey
 }
 

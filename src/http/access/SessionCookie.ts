@@ -9,7 +9,7 @@ import { makeManagementOriginFor } from "../request/PublicUrl.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-export interface SessionCookie {
+interface SessionCookie {
   /** The request's cookie, or an empty text. */
   readonly of: (request: Request) => string
   readonly set: (request: Request, response: Response, token: Redacted.Redacted) => Response

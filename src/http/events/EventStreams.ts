@@ -29,7 +29,7 @@ interface Client {
   readonly disconnect: () => void
 }
 
-export interface EventStreams {
+interface EventStreams {
   readonly isEmpty: () => boolean
   /** Whether a client is limited to teams. */
   readonly isAnyLimited: () => boolean

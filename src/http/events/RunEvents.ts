@@ -18,7 +18,7 @@ export class StreamLimits extends Context.Reference("webhook-trigger/StreamLimit
 const openStreams = Metric.gauge("webhook_run_event_streams", { description: "Open streams of events of runs." })
 
 /** Whose streams are limited together. */
-export type Owner = StreamOwner | { readonly of: "webhook"; readonly id: string }
+type Owner = StreamOwner | { readonly of: "webhook"; readonly id: string }
 
 const encoder = new TextEncoder()
 const encodeText = (text: string): Uint8Array => encoder.encode(text)

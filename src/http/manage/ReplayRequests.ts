@@ -53,7 +53,7 @@ export const one = (
 }
 
 /** The runs to replay. */
-export type Which =
+type Which =
   | { readonly _tag: "These"; readonly ids: ReadonlyArray<RunId> }
   | { readonly _tag: "Matching"; readonly filter: ReplayFilter }
 

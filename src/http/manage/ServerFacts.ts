@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { Server } from "../../api/Overview.ts"
 
-export interface ServerFactsValues extends Pick<Server, "version" | "database" | "bus" | "command"> {
+interface ServerFactsValues extends Pick<Server, "version" | "database" | "bus" | "command"> {
   /** The programs of agents that are installed here. */
   readonly agents: Effect.Effect<NonNullable<Server["agents"]>>
 }

@@ -21,7 +21,7 @@ const plain = [
 const alternatives = ["anyOf", "oneOf", "allOf"] as const
 
 /** A member's name in a listed schema. Others are only mentioned. */
-export const isListedName = (name: string): boolean => /^[a-zA-Z0-9_.-]{1,64}$/.test(name)
+const isListedName = (name: string): boolean => /^[a-zA-Z0-9_.-]{1,64}$/.test(name)
 
 /** An empty `enum` or `examples` is refused. */
 const isSaid = (value: unknown): boolean => value !== undefined && !(Array.isArray(value) && value.length === 0)

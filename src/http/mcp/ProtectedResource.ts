@@ -17,7 +17,7 @@ const wellKnown = "/.well-known/oauth-protected-resource"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-export interface ProtectedResource {
+interface ProtectedResource {
   readonly settings: OidcSettings
   /** That access tokens must have. */
   readonly audience: string

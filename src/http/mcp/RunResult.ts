@@ -14,7 +14,7 @@ export const tasksExtension = "io.modelcontextprotocol/tasks"
 export const textResult = (text: string): CallToolResult => ({ content: [{ type: "text", text }] })
 
 /** The call failed, in words for the assistant, which may call again in another way. */
-export const failure = (text: string): CallToolResult => ({ ...textResult(text), isError: true })
+const failure = (text: string): CallToolResult => ({ ...textResult(text), isError: true })
 
 /** Why a call started no run or could not be answered. */
 export const ofRefusal = (refusal: Problems.Refusal): CallToolResult => {

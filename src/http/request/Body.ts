@@ -25,7 +25,7 @@ export interface BodyListener {
 }
 
 /** Limits of a body. */
-export interface Limits {
+interface Limits {
   readonly limit_bytes: number
   readonly listener?: BodyListener
   /** The body is compressed. The limit applies to both forms. */

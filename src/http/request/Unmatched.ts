@@ -94,7 +94,7 @@ type Response = HttpServerResponse.HttpServerResponse
 type Request = HttpServerRequest.HttpServerRequest
 
 /** A page for people, instead of a problem. */
-export type NotFoundPage = (request: Request) => Response
+type NotFoundPage = (request: Request) => Response
 
 /** Paths for programs, even if a browser requests them. */
 const forPrograms = /^\/(api|assets|leader|webhook)(\/|$)/

@@ -34,7 +34,7 @@ const requestTimeout = 300_000
 /** How often these times are checked, in milliseconds. */
 const connectionsCheckingInterval = 1_000
 
-export interface Listener {
+interface Listener {
   readonly layer: Layer.Layer<HttpServer.HttpServer, CannotListen>
   readonly server: Server
 }

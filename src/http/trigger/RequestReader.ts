@@ -61,7 +61,7 @@ const largeBody = 16 * 1024
 
 type BodyRefused = BodyTooLarge | InvalidBody | Unavailable
 
-export type ReadRefused =
+type ReadRefused =
   | BodyRefused
   | UnsupportedMediaType
   | NotAcceptable

@@ -31,7 +31,7 @@ export const failed = ({ body = "", message, retryAfter, status }: RequestFailed
   return new LeaderError({ message, ...(limited && { limited: { ...limited, ...end } }) })
 }
 
-export interface EndpointRequest {
+interface EndpointRequest {
   /** Default: POST. */
   readonly method?: "GET"
   readonly url: string
@@ -43,7 +43,7 @@ export interface EndpointRequest {
 const maxBody = 64 * 1024
 
 /** A server-sent event. */
-export interface StreamEvent {
+interface StreamEvent {
   readonly type: string
   readonly data: unknown
 }

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 
 /** The operator's options of a preset that has its own. */
-export interface Options<Name extends string> {
+interface Options<Name extends string> {
   readonly values: { readonly [N in Name]?: string }
   /** The words from the first one that is no option on. */
   readonly rest: ReadonlyArray<string>

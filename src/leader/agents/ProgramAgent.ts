@@ -21,7 +21,7 @@ import * as SessionTotals from "./output/SessionTotals.ts"
 import { inSession, SessionLost } from "./Session.ts"
 
 /** What the program is started with. */
-export interface Invocation {
+interface Invocation {
   /** The operator's, and those for what the webhook asks for. */
   readonly options: ReadonlyArray<string>
   /** The session to continue; absent: it begins one. */
@@ -29,7 +29,7 @@ export interface Invocation {
 }
 
 /** A program that answers one prompt at a time, and prints what it does as JSON, one event on a line. */
-export interface AgentProgram extends Pick<Preset, "title" | "example" | "help">, Events {
+interface AgentProgram extends Pick<Preset, "title" | "example" | "help">, Events {
   /** Its name in `PATH`. */
   readonly program: string
   /** Its arguments. The prompt is on its standard input, never among them. */

@@ -19,7 +19,7 @@ export interface Made {
   readonly modules?: string | undefined
 }
 
-export interface Checkout {
+interface Checkout {
   readonly repository: Repository
   /** Its folder is the copy's. */
   readonly place: Place & { readonly folder: string }

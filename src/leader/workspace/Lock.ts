@@ -8,7 +8,7 @@ import { bornAt } from "../../runtime/Processes.ts"
 import { LeaderError } from "../Leader.ts"
 import * as ProcessGroup from "../ProcessGroup.ts"
 
-export interface Lock {
+interface Lock {
   /** Where the programs that work under the lock are remembered: the next holder ends those that a crash has left. */
   readonly programs: string
   /** Fails when another process has taken the lock, as after this one stood still for long. */

@@ -17,7 +17,7 @@ export interface Commit {
   readonly note?: string
 }
 
-export interface MirrorOptions {
+interface MirrorOptions {
   /** The folder of all mirrors. */
   readonly mirrors: string
   /** The folder of their locks. */

@@ -43,7 +43,7 @@ export interface Repository {
 export type WorkspaceOptions = { readonly folder: string } | Repository
 
 /** Where and as whom the team's agent works. */
-export interface WorkspacePlace extends Place {
+interface WorkspacePlace extends Place {
   readonly team: TeamName
   readonly workspace?: WorkspaceOptions
   /** The folder with the repositories' mirrors and the folders of all teams. */

@@ -20,7 +20,7 @@ export interface AuditQuery extends AuditFilter {
   readonly cursor?: string
 }
 
-export interface AuditPage {
+interface AuditPage {
   readonly data: ReadonlyArray<AuditEvent>
   /** `null` on the last page. */
   readonly next_cursor: string | null

@@ -8,7 +8,7 @@ import { type AlertId, type AlertRuleId, alertIdAt } from "../../domain/Id.ts"
 export const quietTime = Duration.hours(1)
 
 /** Why there are alerts: a rule, or the `pause_after_failures` of webhooks, which has no ID. */
-export interface Cause extends Pick<Alert, "condition" | "threshold"> {
+interface Cause extends Pick<Alert, "condition" | "threshold"> {
   readonly id?: AlertRuleId
 }
 
@@ -38,7 +38,7 @@ export interface StoredAlert extends Omit<Alert, "state"> {
   readonly subject: string
 }
 
-export interface AlertChanges {
+interface AlertChanges {
   readonly put: ReadonlyArray<StoredAlert>
   readonly remove: ReadonlyArray<AlertId>
   /** What is sent. */

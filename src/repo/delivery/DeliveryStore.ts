@@ -10,7 +10,7 @@ import type { TeamName } from "../../domain/Team.ts"
 import type { Owner } from "./DestinationStore.ts"
 
 /** What a delivery is about: the start or the end of a run, or an alert. */
-export type About =
+type About =
   | {
       readonly event: DestinationRunEvent
       readonly webhook: { readonly id: WebhookId; readonly name: string }

@@ -23,7 +23,7 @@ export type SealedFields = Pick<DestinationRow, "sealed_headers" | "sealed_secre
 export type Owner = WebhookId | null
 
 /** Who wrote a message: the IDs that its service uses for the author, each with the service's name before it. */
-export interface Author {
+interface Author {
   readonly ids: ReadonlyArray<string>
   /** The app that wrote it is the one that reports it. */
   readonly isSameApp?: boolean

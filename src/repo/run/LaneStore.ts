@@ -8,7 +8,7 @@ import type { TeamName } from "../../domain/Team.ts"
 import type { OutRun } from "./RunStore.ts"
 
 /** The number of waiting runs. */
-export interface Queued {
+interface Queued {
   readonly all: number
   /** Webhooks without waiting runs are absent. */
   readonly webhooks: ReadonlyMap<WebhookId, number>
@@ -58,7 +58,7 @@ export type DueWork =
   | ("retries" | "offers" | "early" | "buttons")
 
 /** What a server is told each second. */
-export interface Second {
+interface Second {
   /** As from `HttpLeaderStore.ledTeams`. */
   readonly ledTeams: ReadonlyArray<TeamName>
   /** If this server does the work of this second: what there may be to do. */

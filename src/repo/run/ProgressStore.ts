@@ -24,7 +24,7 @@ export interface ProgressText {
   readonly text: string
 }
 
-export interface ProgressSteps {
+interface ProgressSteps {
   readonly position: number
   readonly steps: ReadonlyArray<StepReport>
 }

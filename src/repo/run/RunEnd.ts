@@ -16,7 +16,7 @@ export interface RunEvent {
  * When a run was sent whose leader has reported its start: before that, even if the broker's confirmation took longer.
  * A run without such a report gets one time for both, when it ends.
  */
-export const sentBefore = <Sent extends DateTime.Utc | undefined>(
+const sentBefore = <Sent extends DateTime.Utc | undefined>(
   sent_at: Sent,
   started_at: DateTime.Utc | undefined
 ): Sent | DateTime.Utc =>

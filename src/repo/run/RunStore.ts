@@ -223,7 +223,7 @@ export interface OutRun
 }
 
 /** The thread of a run, and the agent's session as the newest ended run of the thread reported it. */
-export interface OutThread {
+interface OutThread {
   readonly id: ThreadId
   readonly session_id?: string
   /** As the same run reported it. */
@@ -330,7 +330,7 @@ export class RunStore extends Context.Service<
      * The first end wins. An answer to a run that has timed out or was cancelled is stored in its conversation, and the
      * first report that comes with a later answer or error is stored with the run. Such a run is out, until a later end
      * shows that no agent works on it (`endsWork`), or until it is released. To cancel it then says who did, and moves its
-     * stop (`stopAt`) to now. A failed run may then wait for a retry.
+     * stop to now. A failed run may then wait for a retry.
      */
     readonly step: (input: StepInput, options: StepOptions) => Effect.Effect<StepResult, Unavailable>
     /**

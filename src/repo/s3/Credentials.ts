@@ -6,14 +6,14 @@ import { readFile } from "node:fs/promises"
 import { Redacted } from "effect"
 
 /** An access key; with a session token, one that expires. */
-export interface AccessKey {
+interface AccessKey {
   readonly keyId: Redacted.Redacted
   readonly secret: Redacted.Redacted
   readonly sessionToken?: Redacted.Redacted
 }
 
 /** A role of AWS's IAM, for whom the token in a file stands: https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html */
-export interface WebIdentity {
+interface WebIdentity {
   readonly roleArn: string
   /** Kubernetes renews the token in it. */
   readonly tokenFile: string
@@ -23,7 +23,7 @@ export interface WebIdentity {
 }
 
 /** An endpoint beside the container, as EKS Pod Identity and ECS have: https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html */
-export interface ContainerCredentials {
+interface ContainerCredentials {
   readonly credentialsUrl: string
   /** The value of `Authorization`, or the file that has it, which is read for each request. */
   readonly authorization?: Redacted.Redacted
@@ -99,7 +99,7 @@ const askContainer = async (container: ContainerCredentials, signal: AbortSignal
   return given(body?.AccessKeyId, body?.SecretAccessKey, body?.Token, body?.Expiration)
 }
 
-export interface KeySource {
+interface KeySource {
   /** A key that is still valid for some minutes, if there is one. */
   readonly current: (signal: AbortSignal) => Promise<AccessKey>
   /** The store calls this key invalid or expired. Returns whether there may be another one. */

@@ -106,7 +106,10 @@ export const isUnanswered = Statement.fragment([
 ))`)
 ])
 
-/** As `stopAt`, for a timeout of the run `r` at the time `at` with this start. `greatest` ignores null. */
+/**
+ * When the leader of the run `r`, which times out at the time `at` with this start, is told to stop. Nobody waits for an
+ * asynchronous run; the agent of a waiting caller's may go on, if it has the prompt. `greatest` ignores null.
+ */
 export const stopAtOf = (sql: SqlClient.SqlClient, at: Statement.Fragment, started: Statement.Fragment) =>
   sql`greatest(${at}, ${started} + r.max_work_ms * interval '1 millisecond')`
 

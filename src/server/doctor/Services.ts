@@ -31,7 +31,7 @@ export const settings = Effect.filterOrFail(
   (found) => new LoadSettings.SettingsInvalid({ faults: conflicts(found) })
 )
 
-export type Services = Effect.Success<typeof settings>
+type Services = Effect.Success<typeof settings>
 
 const mailChecks = ["mail server reached", "mail server signed in"]
 

@@ -109,7 +109,7 @@ export const settings = {
   oidcMcpScopes: optional("OIDC_MCP_SCOPES", mcpScopes)
 }
 
-export type OidcEnvironment = Values<typeof settings>
+type OidcEnvironment = Values<typeof settings>
 
 const authenticationOf = ({
   oidcClientAuthentication: given,

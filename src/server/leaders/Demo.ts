@@ -11,7 +11,7 @@ import * as FirstWebhook from "./FirstWebhook.ts"
 import type * as LocalLeaders from "./LocalLeaders.ts"
 
 /** The team of the embedded default, and the name of its webhook. */
-export const demo = TeamName.make("demo")
+const demo = TeamName.make("demo")
 
 /** The demo team is led by this process unless the operator says who leads it. */
 export const isWanted = (

@@ -7,7 +7,7 @@ import type { TeamName } from "../../domain/Team.ts"
 import * as Buses from "../drivers/Buses.ts"
 import type { CommandEnvironment } from "../environment/LeaderEnvironment.ts"
 
-export interface LeaderConnection {
+interface LeaderConnection {
   /** What opens it. No program that works on prompts may read it. */
   readonly secret: { readonly name: string; readonly value: string }
   /** Runs the leader of the team. `place`: where its prompts are, in words without a secret. */

@@ -5,7 +5,7 @@ import type { Role } from "../../../domain/access/Roles.ts"
 import type { TeamName } from "../../../domain/Team.ts"
 
 /** In place of a group: everybody whom the provider lets in. */
-export const everybody = "*"
+const everybody = "*"
 
 /** A group, and what it allows. */
 export interface GroupRole {

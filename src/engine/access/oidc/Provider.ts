@@ -32,7 +32,7 @@ const maxText = 256
 const maxIdToken = 16_384
 
 /** What the browser keeps while the person is at the provider. */
-export interface Transaction {
+interface Transaction {
   readonly state: string
   readonly nonce: string
   /** Of PKCE. */
@@ -50,7 +50,7 @@ export interface SignedInPerson {
 }
 
 /** `detail`, for the log, has no code, token or secret. */
-export class SignInFailed extends Data.TaggedError("SignInFailed")<{
+class SignInFailed extends Data.TaggedError("SignInFailed")<{
   readonly problem: SignInProblem
   readonly detail: string
 }> {}

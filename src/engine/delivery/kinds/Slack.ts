@@ -17,7 +17,7 @@ const ofAnswer = 512 * 1024
 type SlackMessage = Pick<Message, "buttons" | "id" | "outcome" | "title">
 
 /** What all three have in common. */
-export const slackBody = (
+const slackBody = (
   { buttons = [], id, outcome, title }: SlackMessage,
   sections: ReadonlyArray<string>,
   sign: Sign
@@ -147,7 +147,7 @@ const placeOf = ({ id }: ChatMessage) => {
 }
 
 /** A message, as Slack's answers and events have it. */
-export interface Posted {
+interface Posted {
   /** Of a message to a member, another one than its target. */
   readonly channel?: unknown
   readonly ts?: unknown

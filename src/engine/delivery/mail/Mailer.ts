@@ -33,7 +33,7 @@ export interface MailSettings {
   readonly ca?: string
 }
 
-export interface MailerService {
+interface MailerService {
   /** Without a mail server, nothing can be sent. */
   readonly isSetUp: boolean
   readonly send: (email: Email) => Effect.Effect<Sent, NoAnswer>

@@ -8,7 +8,7 @@ export type Measure = (text: string) => number
 export const characters: Measure = (text) => text.length
 
 /** The beginning of a block, and the raw rest of it. */
-export interface Cut {
+interface Cut {
   readonly head: string
   readonly rest: string
 }

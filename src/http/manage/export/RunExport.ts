@@ -82,7 +82,7 @@ const groupsOf = (runs: ReadonlyArray<RunSummary>): ReadonlyArray<ReadonlyArray<
   return groups
 }
 
-export interface Limits {
+interface Limits {
   /** The maximum number of exports in this process. */
   readonly atOnce: number
   /** A client that reads nothing for this long is disconnected, since it keeps others from exporting. */

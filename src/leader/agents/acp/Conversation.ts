@@ -29,7 +29,7 @@ export interface AcpOptions {
   readonly mode?: string
 }
 
-export interface AcpTask extends Pick<Task, "heard" | "place" | "progress" | "prompt" | "report"> {
+interface AcpTask extends Pick<Task, "heard" | "place" | "progress" | "prompt" | "report"> {
   readonly text: string
   /** The tools that the agent gets. */
   readonly tools?: Tools

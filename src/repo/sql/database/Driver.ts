@@ -158,7 +158,7 @@ const readOnlyTransaction = "25006"
 /** In milliseconds: a database that stays read-only does not get a new connection for every statement. */
 const replaceEvery = 1_000
 
-export interface PoolOptions extends SessionOptions {
+interface PoolOptions extends SessionOptions {
   /** How many sessions stay open when they are idle. Default: 0. */
   readonly min?: number
   readonly max: number

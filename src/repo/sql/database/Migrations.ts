@@ -3,7 +3,7 @@ import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import schema from "../migrations/0001_schema.ts"
 
 /** Migrations by number and name, such as `2_run_labels`. */
-export type Migrations = Parameters<typeof Migrator.fromRecord>[0]
+type Migrations = Parameters<typeof Migrator.fromRecord>[0]
 
 /** Numbered. A released migration is never edited; only new ones are added. */
 export const migrations: Migrations = { "1_schema": schema }

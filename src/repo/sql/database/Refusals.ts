@@ -14,7 +14,7 @@ const reasons: Readonly<Record<string, string>> = {
 const calm = 3_000
 
 /** Reports that the database refuses writes: logs one line at the beginning, and one at the end. */
-export interface Refusals {
+interface Refusals {
   /** A statement has ended, with the driver's error if it failed. */
   readonly ended: (statement: string, error: unknown) => void
 }

@@ -46,7 +46,7 @@ const limitOf = (
 const attempts = 5
 
 /** Performs the statement of a step that writes these runs, and returns the result for each. */
-export type InsertRuns = (runs: ReadonlyArray<NewRun>) => Effect.Effect<ReadonlyArray<Inserted>, Unavailable>
+type InsertRuns = (runs: ReadonlyArray<NewRun>) => Effect.Effect<ReadonlyArray<Inserted>, Unavailable>
 
 /** Accepts runs: one statement checks and writes them, in one commit. */
 export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {

@@ -9,7 +9,7 @@ import { sentFiles } from "./FileStoreSql.ts"
 import { isExclusive } from "./Singletons.ts"
 
 /** Why a webhook does not accept a run. */
-export type WebhookRefusal = "webhook full" | "budget of runs" | "budget of cost" | "rate"
+type WebhookRefusal = "webhook full" | "budget of runs" | "budget of cost" | "rate"
 
 /** The result for a run. */
 export interface Inserted {
@@ -119,7 +119,7 @@ const toCheck = (run: NewRun, ord: number, isCounted: boolean) => {
 }
 
 /** The parameters of the function `step` for these runs. Null: there is none. */
-export interface AcceptInput {
+interface AcceptInput {
   readonly checks: string | null
   readonly rows: string | null
   readonly files: string | null

@@ -18,7 +18,7 @@ interface Coalescing extends NewRun {
   readonly coalesce: NonNullable<NewRun["coalesce"]>
 }
 
-export const isCoalescing = (run: NewRun): run is Coalescing => run.webhook !== undefined && run.coalesce !== undefined
+const isCoalescing = (run: NewRun): run is Coalescing => run.webhook !== undefined && run.coalesce !== undefined
 
 /** Requests kept for prompts, and whether they are within the limits, which drop the oldest. */
 export const latest = (sql: SqlClient.SqlClient, of: Statement.Fragment): Statement.Fragment => sql`

@@ -15,17 +15,13 @@ import { awake } from "./Rest.ts"
 import { lastReport } from "./Threads.ts"
 
 /** The number of runs `r` that are `waiting`; more than `most` count as `most`. */
-export const queueLength = (
-  sql: SqlClient.SqlClient,
-  waiting: Statement.Fragment,
-  most: number
-): Statement.Fragment => sql`
+const queueLength = (sql: SqlClient.SqlClient, waiting: Statement.Fragment, most: number): Statement.Fragment => sql`
   select count(*)::int as length from (
     select from webhook_trigger.runs r where ${waiting} order by r.team limit ${most}
   ) as waiting`
 
 /** The same for each webhook with waiting runs, in a lane or not. */
-export const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment): Statement.Fragment => sql`
+const queueLengths = (sql: SqlClient.SqlClient, which: Statement.Fragment): Statement.Fragment => sql`
   select webhook_id, count(*)::int as length from webhook_trigger.runs where ${isWaiting} and ${which} group by 1`
 
 /** In milliseconds: a server comes back each second; another one takes its place when it has not. */
