@@ -20,15 +20,6 @@ export const promptBody = ({ team: _, correlation_id: __, traceparent: ___, ...b
 
 export const readPromptBody = (body: unknown): Option.Option<PromptBody> => decodePromptBody(body)
 
-/** The value of a JSON text; `undefined` if it is none. */
-export const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 export const replyTypes = ["started", "file", "file_wanted", "response", "error", "discarded"] as const
 export type ReplyType = (typeof replyTypes)[number]
 

@@ -9,7 +9,7 @@ import { fields, listText } from "./Output.ts"
 const scopeOf = ({ team, webhook_id }: AlertRule): string =>
   webhook_id !== undefined ? `webhook ${webhook_id}` : team !== undefined ? `team ${team}` : "all"
 
-const thresholdOf = ({ condition, threshold, window_hours }: AlertRule): string =>
+export const thresholdOf = ({ condition, threshold, window_hours }: AlertRule): string =>
   `${threshold} ${conditionOf(condition).threshold.unit}${window_hours === undefined ? "" : ` in ${window_hours} h`}`
 
 const stateOf = ({ enabled }: AlertRule): string => (enabled ? "on" : "off")

@@ -66,6 +66,15 @@ export const parse = (json: string): unknown => {
   return value === notParsed ? JSON.parse(json) : value
 }
 
+/** The value of a JSON text with the platform's numbers; `undefined` if it is none. */
+export const parsePlain = (json: string): unknown => {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}
+
 const quote = 0x22
 const plus = 0x2b
 const comma = 0x2c

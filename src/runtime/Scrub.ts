@@ -8,7 +8,8 @@ const shortest = 4
 /** Of a path, other parts than the last may be names, such as `services`. */
 const longName = 16
 
-const decoded = (text: string): string => {
+/** A password may have a `%` that encodes nothing. */
+export const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text)
   } catch {

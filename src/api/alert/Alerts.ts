@@ -6,6 +6,7 @@ import { AlertRule, AlertRuleDraft, AlertRuleEdit } from "../../domain/alert/Ale
 import { DestinationDraft } from "../../domain/delivery/Destination.ts"
 import { WebhookId } from "../../domain/Id.ts"
 import { Admin } from "../access/Auth.ts"
+import { described } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
 import { BadRequest, ContentTooLarge, NotFound, UnprocessableContent, UnsupportedMediaType } from "../Problem.ts"
@@ -23,8 +24,6 @@ const AlertRuleList = Schema.Struct(listFields(AlertRule, "Oldest first.")).anno
 const rulePath = Schema.Struct({ rule_id: Schema.String.annotate({ description: "The rule's id." }) })
 
 const rules = "/api/alerts/rules"
-
-const described = (summary: string, description: string) => OpenApi.annotations({ summary, description })
 
 export class Alerts extends HttpApiGroup.make("alerts")
   .add(

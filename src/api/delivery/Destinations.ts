@@ -6,6 +6,7 @@ import { Destination, DestinationDraft, DestinationEdit } from "../../domain/del
 import { Int } from "../../domain/SchemaParts.ts"
 import { optional, time } from "../../domain/Time.ts"
 import { Admin } from "../access/Auth.ts"
+import { described } from "../Endpoint.ts"
 import { listFields } from "../List.ts"
 import { Limit } from "../PageSize.ts"
 import { BadRequest, ContentTooLarge, NotFound, UnprocessableContent, UnsupportedMediaType } from "../Problem.ts"
@@ -42,8 +43,6 @@ const Resent = Schema.Struct({
 
 /** Alert destinations belong to no webhook, so their paths have no `id`. */
 type OwnerFields = { readonly id: Schema.optional<typeof Schema.String> }
-
-const described = (summary: string, description: string) => OpenApi.annotations({ summary, description })
 
 const ofRun = { run_id: Schema.optional(Schema.String.annotate({ description: "Only of this run." })) }
 

@@ -3,12 +3,12 @@ import { randomUUID } from "node:crypto"
 import type { Message, Options } from "amqplib"
 import { Option, Result, Schema } from "effect"
 import { RunId } from "../../domain/Id.ts"
+import { parsePlain } from "../../domain/Json.ts"
 import { type NumberedProgress, readProgress } from "../../domain/run/Progress.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import {
   maxAnswer,
   maxReplyBody,
-  parseJson,
   promptBody,
   type ReplyType,
   readPromptBody,
@@ -110,7 +110,7 @@ export const decodeFile = (message: Message): Option.Option<WantedFile & { reado
   }))
 
 export const decodePrompt = (message: Message, team: TeamName): Option.Option<Prompt> =>
-  Option.map(readPromptBody(parseJson(message.content.toString())), (body) => ({
+  Option.map(readPromptBody(parsePlain(message.content.toString())), (body) => ({
     ...body,
     team,
     correlation_id: String(message.properties.correlationId ?? body.run_id)
@@ -135,7 +135,7 @@ export const encodeProgress = (progress: NumberedProgress, { correlation_id }: P
 
 /** @returns `undefined` if it is unusable. */
 export const decodeProgress = ({ content }: Message): NumberedProgress | undefined => {
-  return content.length > maxProgress ? undefined : readProgress(parseJson(content.toString()))
+  return content.length > maxProgress ? undefined : readProgress(parsePlain(content.toString()))
 }
 
 /** Progress with an empty routing key comes with the replies. */
@@ -163,7 +163,7 @@ export const decodeReply = (message: Message, run_id: RunId): Decoded => {
 
 /** Of a text, and of JSON that is too long to be parsed, no more is read than shows that it is too long. */
 const bodyOf = ({ content, properties }: Message): unknown => {
-  if (!isText(properties) && content.length <= maxReplyBody) return parseJson(content.toString())
+  if (!isText(properties) && content.length <= maxReplyBody) return parsePlain(content.toString())
   const text = content.subarray(0, maxAnswer + 1).toString()
   return { response: text, message: text }
 }

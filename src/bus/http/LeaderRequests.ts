@@ -2,10 +2,11 @@
 import { Data, Duration, Effect, Option, Predicate, Redacted, Schema } from "effect"
 import { FileMissing, Unavailable } from "../../domain/Errors.ts"
 import type { LeaderId, RunId } from "../../domain/Id.ts"
+import { parsePlain } from "../../domain/Json.ts"
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
 import type { PromptBody } from "../../domain/run/PromptBody.ts"
 import { TeamName } from "../../domain/Team.ts"
-import { parseJson, readPromptBody, replyBody } from "../Bodies.ts"
+import { readPromptBody, replyBody } from "../Bodies.ts"
 import type { LeaderReply } from "../Bus.ts"
 
 export interface LeaderHttpOptions {
@@ -104,7 +105,7 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
 
   return {
     team: Effect.flatMap(send("team"), ({ text }) =>
-      Option.match(decodeTeam(parseJson(text)), {
+      Option.match(decodeTeam(parsePlain(text)), {
         onNone: () => unreadable("team"),
         onSome: ({ team }) => Effect.succeed(team)
       })
@@ -112,13 +113,13 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
     next: (leader, wait_seconds) =>
       Effect.flatMap(send("next", JSON.stringify({ leader, wait_seconds })), ({ status, text }) => {
         if (status === 204) return Effect.succeedNone
-        const taken = takenPrompt(parseJson(text))
+        const taken = takenPrompt(parsePlain(text))
         return taken === undefined ? unreadable("next") : Effect.succeedSome(taken)
       }),
     work: (leader, run_id) =>
       Effect.flatMap(send("work", JSON.stringify({ leader, run_id }), [409]), ({ status, text }) => {
         if (status === 409) return Effect.succeed("lost" as const)
-        const body = parseJson(text)
+        const body = parsePlain(text)
         if (!Predicate.isObject(body)) return unreadable("work")
         return Effect.succeed(body.cancelled === true ? ("cancelled" as const) : ("working" as const))
       }),
@@ -132,7 +133,7 @@ export const make = ({ key, url }: LeaderHttpOptions): LeaderRequests => {
         send("file", JSON.stringify({ correlation_id, id }), [404]),
         ({ status, text }): ReturnType<LeaderRequests["file"]> => {
           if (status === 404) return unavailable(`the server no longer has the file ${id}`)
-          const body = parseJson(text)
+          const body = parsePlain(text)
           if (Predicate.isObject(body) && typeof body.missing === "string")
             return new FileMissing({ reason: body.missing })
           return Predicate.isObject(body) && typeof body.content === "string"
@@ -168,6 +169,6 @@ const reasonOf = (error: unknown): string => {
 
 /** What the body of an error says. */
 const detailOf = (text: string): string => {
-  const problem = parseJson(text)
+  const problem = parsePlain(text)
   return Predicate.isObject(problem) && typeof problem.detail === "string" ? `: ${problem.detail}` : ""
 }

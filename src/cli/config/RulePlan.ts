@@ -1,7 +1,7 @@
 /** The changes of alert rules. Rules have no names, so they are matched by equal settings, then by order. */
 import { isDeepStrictEqual } from "node:util"
-import { conditionOf } from "../../domain/alert/AlertCondition.ts"
 import type { AlertRule } from "../../domain/alert/AlertRule.ts"
+import { thresholdOf } from "../Alerts.ts"
 import { nameOfDestination } from "./DestinationPlan.ts"
 import { exceeded, limitedRule, limitsOfRule } from "./Limits.ts"
 import { changesOf, compared, type Planning, step, unplanned } from "./Planning.ts"
@@ -196,6 +196,3 @@ export const ruleSteps = (
 }
 
 const pick = ({ enabled, of, settings }: Comparable) => ({ of, settings, enabled })
-
-const thresholdOf = ({ condition, threshold, window_hours }: AlertRule): string =>
-  `${threshold} ${conditionOf(condition).threshold.unit}${window_hours === undefined ? "" : ` in ${window_hours} h`}`

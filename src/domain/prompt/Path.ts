@@ -16,7 +16,7 @@ export const bareName = /[\p{L}\p{M}\p{N}_-]*/uy
 export const quotedName = /"(?:[^"\\\r\n]|\\["\\])*"/uy
 
 const isBare = /^[\p{L}\p{M}\p{N}_-]+$/u
-const isIndex = /^(?:0|[1-9]\d*)$/
+export const isIndex = /^(?:0|[1-9]\d*)$/
 
 export const unquoted = (quoted: string): string => quoted.slice(1, -1).replaceAll(/\\(["\\])/g, "$1")
 

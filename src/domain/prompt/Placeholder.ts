@@ -1,8 +1,7 @@
 /** How a template names a value. Browser-safe. */
-import { nameOf } from "./Path.ts"
+import { isIndex, nameOf } from "./Path.ts"
 
 const isLiquidName = /^[A-Za-z_][\w-]*$/
-const isIndex = /^(?:0|[1-9]\d*)$/
 
 /** Texts in Liquid have no escapes, but two kinds of quotes. */
 const inLiquidQuotes = (name: string): string => (name.includes('"') ? `'${name}'` : `"${name}"`)

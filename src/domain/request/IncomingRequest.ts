@@ -35,11 +35,6 @@ export type RequestValues = {
 
 type Headers = IncomingRequest["headers"]
 
-const contentType = (headers: Headers): string | undefined => {
-  const type = headers["content-type"]
-  return typeof type === "string" ? type : undefined
-}
-
 const named: { readonly [Kind in Payload.BodyKind]: string } = {
   json: "`application/json`",
   form: "`application/x-www-form-urlencoded`",
@@ -82,7 +77,7 @@ type Payloads = Result.Result<unknown, InvalidBody>
 
 /** The body's text, or what is wrong with it. */
 const textOf = ({ body, headers, secretMembers, token }: IncomingRequest): Result.Result<string, string> =>
-  Result.map(Payload.decode(body, contentType(headers)), (text) =>
+  Result.map(Payload.decode(body, Payload.typeOf(headers)), (text) =>
     withoutMembers(withoutToken(text, token), secretMembers)
   )
 
@@ -110,7 +105,7 @@ const withoutTokenIn = (value: unknown, token: string | undefined): unknown => {
 }
 
 const parsed = (request: IncomingRequest): Payloads => {
-  const type = contentType(request.headers)
+  const type = Payload.typeOf(request.headers)
   // From a caller that sends nothing, such as a scheduler.
   if (type === undefined && request.body.length === 0) return Result.succeed("")
   return isMultipart(request)
@@ -140,7 +135,7 @@ export const isMultipart = ({ headers }: IncomingRequest): boolean => Payload.bo
 
 const partsOf = once(
   ({ body, headers }): Result.Result<ReadonlyArray<Part>, InvalidBody> =>
-    Result.mapError(parseMultipart(body, contentType(headers) ?? ""), invalidBody)
+    Result.mapError(parseMultipart(body, Payload.typeOf(headers) ?? ""), invalidBody)
 )
 
 /** The texts of a form with files, by name. */
@@ -203,7 +198,7 @@ export const queryOf = ({ search, token }: IncomingRequest): RequestValues["quer
 export const beginningOf = ({ body, headers, secretMembers, token }: IncomingRequest, bytes: number): string => {
   const beginning = body.subarray(0, bytes)
   const isForm = Payload.bodyKindOf(headers) === "multipart"
-  const text = isForm ? Result.fail("") : Payload.decode(beginning, contentType(headers))
+  const text = isForm ? Result.fail("") : Payload.decode(beginning, Payload.typeOf(headers))
   return withoutMembers(
     withoutCutToken(
       Result.getOrElse(text, () => lenientUtf8.decode(beginning)),

@@ -31,7 +31,7 @@ export const bodyKindOf = (headers: Headers): BodyKind | undefined => {
   return bodyKind(typeOf(headers))
 }
 
-const typeOf = (headers: Headers): string | undefined => {
+export const typeOf = (headers: Headers): string | undefined => {
   const type = headers["content-type"]
   return typeof type === "string" ? type : undefined
 }

@@ -307,7 +307,8 @@ interface OutcomeDetails {
 /** How a run ends. */
 export type Outcome = { [S in FinalStatus]: { readonly status: S } & OutcomeDetails[S] }[FinalStatus]
 
-const reportOf = ({ report }: { readonly report?: AgentReport }) => (report === undefined ? {} : { report })
+/** The report as a field; none, if there is none. */
+export const reportOf = ({ report }: { readonly report?: AgentReport }) => (report === undefined ? {} : { report })
 
 /** The fields that an end sets in a run's row, besides its times. */
 export const outcomeFields = (

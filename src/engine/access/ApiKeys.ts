@@ -1,24 +1,20 @@
-import { hash } from "node:crypto"
 import { Context, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
 import { type ApiKey, ApiKeyDraft } from "../../domain/access/ApiKey.ts"
 import { type Fault, Invalid, type NotFound, type Unavailable } from "../../domain/Errors.ts"
 import { type ApiKeyId, makeApiKeyId, type WebhookId } from "../../domain/Id.ts"
 import { apiKeyIdOf } from "../../domain/ParsedId.ts"
 import { secretHintOf } from "../../domain/webhook/SecretHint.ts"
-import type { TokenHash } from "../../domain/webhook/Token.ts"
 import { ApiKeyStore } from "../../repo/access/ApiKeyStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import { validate } from "../manage/Validation.ts"
-import { isChecksum, makeSecret } from "../verify/Secret.ts"
+import { hashOf, isSecretShaped, makeSecret } from "../verify/Secret.ts"
 import * as Audit from "./Audit.ts"
 
 /** The time between two recorded uses, so that few requests need a statement for it. */
 const useInterval = Duration.minutes(1)
-
-const wellFormed = /^whp_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
 /** A new key, with the secret itself, which is not stored. */
 interface NewApiKey {
@@ -158,9 +154,4 @@ export const voidBecause = (
 }
 
 /** Anything else needs no lookup. */
-export const isKeyShaped = (text: string): boolean => {
-  const [, random, checksum] = wellFormed.exec(text) ?? []
-  return random !== undefined && checksum !== undefined && isChecksum(random, checksum)
-}
-
-const hashOf = (key: string): TokenHash => hash("sha256", key, "buffer")
+export const isKeyShaped = (text: string): boolean => isSecretShaped("whp_", text)

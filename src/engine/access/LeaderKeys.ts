@@ -1,4 +1,3 @@
-import { hash } from "node:crypto"
 import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Redacted } from "effect"
 import { type LeaderKey, LeaderKeyDraft } from "../../domain/access/LeaderKey.ts"
 import type { Invalid, NotFound, Unavailable } from "../../domain/Errors.ts"
@@ -11,7 +10,7 @@ import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
 import { validate } from "../manage/Validation.ts"
-import { isChecksum, makeSecret } from "../verify/Secret.ts"
+import { hashOf, isSecretShaped, makeSecret } from "../verify/Secret.ts"
 import * as Audit from "./Audit.ts"
 
 /** The time between two recorded uses, so that few requests need a statement for it. */
@@ -23,8 +22,6 @@ const useInterval = Duration.minutes(5)
  */
 const memory = 1_000
 const mostRemembered = 10_000
-
-const wellFormed = /^whl_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
 /** A new key, with the secret itself, which is not stored. */
 interface NewLeaderKey {
@@ -125,11 +122,6 @@ export class LeaderKeys extends Context.Service<
 const decodeDraft = validate(LeaderKeyDraft)
 
 /** Anything else needs no lookup. */
-const isKeyShaped = (text: string): boolean => {
-  const [, random, checksum] = wellFormed.exec(text) ?? []
-  return random !== undefined && checksum !== undefined && isChecksum(random, checksum)
-}
-
-const hashOf = (key: string): TokenHash => hash("sha256", key, "buffer")
+const isKeyShaped = (text: string): boolean => isSecretShaped("whl_", text)
 
 const nameOf = (key_hash: TokenHash): string => Buffer.from(key_hash).toString("base64")

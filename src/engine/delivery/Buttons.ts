@@ -8,6 +8,7 @@ import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { Decision } from "../manage/Approvals.ts"
 import type { Sign } from "./Signature.ts"
 import { clickedBy, type SlackMember } from "./SlackMembers.ts"
+import { textOf } from "./SlackText.ts"
 
 /** A decision, or the position of a suggested reply. */
 type Choice = Decision | number
@@ -54,7 +55,6 @@ export interface Click {
 }
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
 const isOurs = (action: unknown) => textOf(membersOf(action).action_id).startsWith(actionPrefix)
 

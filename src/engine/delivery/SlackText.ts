@@ -6,7 +6,7 @@ const deepest = 8
 
 const listOf = (value: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> =>
   Array.isArray(value) ? value.map(membersOf) : []
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
+export const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
 const entities: Readonly<Record<string, string>> = { "&amp;": "&", "&lt;": "<", "&gt;": ">" }
 const plain = (text: unknown): string =>

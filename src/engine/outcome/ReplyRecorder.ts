@@ -3,9 +3,8 @@ import { answerTooLarge } from "../../bus/Bodies.ts"
 import type { Reply, ReplyHandler } from "../../bus/Bus.ts"
 import type { Fault, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
-import type { AgentReport } from "../../domain/run/AgentReport.ts"
 import { linesOf, readAnswer } from "../../domain/run/Answer.ts"
-import type { Outcome } from "../../domain/run/Run.ts"
+import { type Outcome, reportOf } from "../../domain/run/Run.ts"
 import type { UsageLimit } from "../../domain/run/UsageLimit.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
 import type { UncheckedAnswer } from "../../repo/run/RunEnd.ts"
@@ -209,8 +208,6 @@ const outcomeOf = (reply: Reply): Outcome | undefined => {
       return deadLettered[reply.reason]
   }
 }
-
-const reportOf = ({ report }: { readonly report?: AgentReport }) => (report === undefined ? {} : { report })
 
 const undeliverable = (message: string): Outcome => ({ status: "error", error: { code: "undeliverable", message } })
 

@@ -1,4 +1,5 @@
 /** Finds texts in a request, as named by a description. */
+import { parsePlain } from "../../domain/Json.ts"
 import type { Condition, Source } from "../../domain/verification/Description.ts"
 import type { Certificate } from "./AmazonSns.ts"
 
@@ -25,14 +26,6 @@ export interface Lookup {
   /** The names and values of a form's fields, in the order of the names; `undefined`: the body is no form. */
   readonly sortedForm: () => string | undefined
   readonly holds: (condition: Condition) => boolean
-}
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Byte order marks are dropped, as in `domain/request/Payload.ts`. */
@@ -66,7 +59,7 @@ export const make = ({ body, headers, url }: SignedRequest, signatureItems: Read
   const query = lazy(() => new URL(url?.() ?? "http://none").searchParams)
   const json = new Map<string | undefined, unknown>()
   const jsonOf = (field: string | undefined): unknown => {
-    if (!json.has(field)) json.set(field, parseJson(field === undefined ? text() : (form().get(field) ?? "")))
+    if (!json.has(field)) json.set(field, parsePlain(field === undefined ? text() : (form().get(field) ?? "")))
     return json.get(field)
   }
 

@@ -11,8 +11,7 @@ import { Forbidden, FreshSignInRequired, NotFound, type Unavailable } from "../.
 import { runIdOf, threadIdOf, webhookIdOf } from "../../domain/ParsedId.ts"
 import { isRecent } from "../../engine/access/RecentSignIn.ts"
 import { type Owned, OwnerStore } from "../../repo/access/OwnerStore.ts"
-
-const keyOf = (method: string, path: string): string => `${method} ${path}`
+import { endpointKey } from "../request/QueryCheck.ts"
 
 /** By method and path. */
 const byRoute = new Map<string, Rule>()
@@ -20,7 +19,7 @@ HttpApi.reflect(Management, {
   onGroup: () => {},
   onEndpoint: ({ endpoint: { identifier, method, path }, group }) => {
     const rule = ruleOf(group.identifier, identifier)
-    if (rule !== undefined) byRoute.set(keyOf(method, path), rule)
+    if (rule !== undefined) byRoute.set(endpointKey(method, path), rule)
   }
 })
 
@@ -65,7 +64,7 @@ export const make: Effect.Effect<
         const { params, route } = yield* HttpRouter.RouteContext
         // Below a host's prefix, which is in the route's path.
         const path = route.path.slice(Option.getOrElse(route.prefix, () => "").length)
-        const [permission, scope, sensitive] = byRoute.get(keyOf(route.method, path)) ?? (yield* noRule)
+        const [permission, scope, sensitive] = byRoute.get(endpointKey(route.method, path)) ?? (yield* noRule)
         if (!mayDo(grant.role, permission)) return yield* lacksRole(grant.role, permission)
         if (isLimited(grant)) {
           if (scope === "server") return yield* needsAllTeams

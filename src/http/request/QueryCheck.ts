@@ -28,14 +28,14 @@ const endpointOf = (schema: Schema.Codec<object, unknown>): Endpoint => {
   }
 }
 
-const keyOf = (method: string, path: string): string => `${method} ${path}`
+export const endpointKey = (method: string, path: string): string => `${method} ${path}`
 
 /** By method and path. Parameters of endpoints without a schema are those of none. */
 const endpoints = new Map<string, Endpoint>()
 HttpApi.reflect(Management, {
   onGroup: () => {},
   onEndpoint: ({ endpoint: { method, path, query } }) =>
-    endpoints.set(keyOf(method, path), query === undefined ? none : endpointOf(query as never))
+    endpoints.set(endpointKey(method, path), query === undefined ? none : endpointOf(query as never))
 })
 
 /** The query's values by name; several values of one name as an array, which no parameter accepts. */
@@ -78,7 +78,7 @@ export const check: Effect.Effect<
   return Effect.flatMap(HttpRouter.RouteContext, ({ route }) => {
     // Below a host's prefix, which is in the route's path.
     const path = route.path.slice(Option.getOrElse(route.prefix, () => "").length)
-    const endpoint = endpoints.get(keyOf(route.method, path)) ?? none
+    const endpoint = endpoints.get(endpointKey(route.method, path)) ?? none
     const values = valuesOf(query)
     const unknown = unknownIn(values, endpoint)
     if (unknown.length > 0) return new Invalid({ faults: unknown })

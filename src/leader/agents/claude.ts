@@ -7,6 +7,7 @@ import {
   costsSomething,
   failing,
   listAt,
+  mainModel,
   type Reading,
   reporting,
   retrying,
@@ -27,13 +28,6 @@ import { uuid } from "./Session.ts"
  */
 const withoutCommand = ({ prompt, source, template }: Prompt): string =>
   prompt.startsWith("/") && source === "webhook" && !template?.startsWith("/") ? ` ${prompt}` : prompt
-
-/** The model that cost most. */
-const mainModel = (modelUsage: unknown): string | undefined => {
-  if (!Predicate.isObject(modelUsage)) return undefined
-  const costOf = (model: string) => sumOf(at(modelUsage, model, "costUSD")) ?? 0
-  return Object.keys(modelUsage).sort((a, b) => costOf(b) - costOf(a))[0]
-}
 
 interface ClaudeReading extends Reading {
   /** A turn has ended with a result. */
@@ -88,7 +82,7 @@ const modelTokens = (models: Readonly<Record<string, unknown>>) => {
 const withUsage = (reading: ClaudeReading, event: unknown): ClaudeReading => {
   const [models, cost_usd] = [at(event, "modelUsage"), at(event, "total_cost_usd")]
   const isByModel = Predicate.isObject(models)
-  const usage = { model: mainModel(models), ...(!isByModel && turnUsage(event)) }
+  const usage = { model: mainModel(models, "costUSD"), ...(!isByModel && turnUsage(event)) }
   const totals = sessionUsage({ cost_usd, ...(isByModel && modelTokens(models)) })
   if (totals === undefined) return reporting(reading, { usage })
   const isFailure = at(event, "is_error") === true

@@ -1,13 +1,12 @@
-import { Predicate } from "effect"
 import {
   appended,
   at,
   denying,
   failing,
   isOwnTool,
+  mainModel,
   type Reading,
   reporting,
-  sumOf,
   textAt,
   toolCall,
   toolResult
@@ -18,12 +17,6 @@ import { uuid } from "./Session.ts"
 /** Text after a tool was used begins anew: the last text is the answer. */
 interface GeminiReading extends Reading {
   readonly isInterrupted?: boolean
-}
-
-const mainModel = (models: unknown): string | undefined => {
-  if (!Predicate.isObject(models)) return undefined
-  const tokensOf = (model: string) => sumOf(at(models, model, "total_tokens")) ?? 0
-  return Object.keys(models).sort((a, b) => tokensOf(b) - tokensOf(a))[0]
 }
 
 /** The tools' ids begin with their names. */
@@ -77,7 +70,7 @@ export const gemini = programPreset({
               input_tokens: at(stats, "input_tokens"),
               cached_input_tokens: at(stats, "cached"),
               output_tokens: at(stats, "output_tokens"),
-              model: mainModel(at(stats, "models"))
+              model: mainModel(at(stats, "models"), "total_tokens")
             }
           }
         )

@@ -46,8 +46,9 @@ const mapFields = (
 /** The columns of the fields that a record has: for `sql.insert` and `sql.update`. */
 export const toColumns = (record: object): Record<string, unknown> => mapFields(record, Object.keys(record), toColumn)
 
-const toJson = (value: unknown): unknown =>
-  value instanceof Uint8Array ? `\\x${Buffer.from(value).toString("hex")}` : toColumn(value)
+export const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex")
+
+const toJson = (value: unknown): unknown => (value instanceof Uint8Array ? `\\x${hex(value)}` : toColumn(value))
 
 /** Records as JSON for PostgreSQL. JSON values are texts in it, because PostgreSQL would refuse an escaped U+0000 in them. */
 export const jsonOf = (records: ReadonlyArray<object>): string =>

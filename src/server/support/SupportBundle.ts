@@ -13,6 +13,7 @@ import { causeOf } from "../../repo/sql/database/Database.ts"
 import { openSession } from "../../repo/sql/database/Driver.ts"
 import { sessionOf } from "../../repo/sql/database/PostgresAddress.ts"
 import { withDeadline } from "../../runtime/Deadline.ts"
+import { decoded } from "../../runtime/Scrub.ts"
 import type { Setting } from "../../settings/EnvironmentVariable.ts"
 import * as Services from "../doctor/Services.ts"
 import { settings } from "../environment/Environment.ts"
@@ -117,15 +118,6 @@ const notRead = (error: SqlError.SqlError): string => {
 
 /** Shorter values would remove half of the text. */
 const leastSecret = 4
-
-/** A password may have a `%` that encodes nothing. */
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
 
 /** The user, the password and the query of an address, which may have keys. */
 const addressSecrets = (text: string): ReadonlyArray<string> => {

@@ -3,6 +3,7 @@ import type { Effect } from "effect"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import type { DestinationEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import type { DestinationId, RunId } from "../../../domain/Id.ts"
+import { parsePlain } from "../../../domain/Json.ts"
 import type { Run } from "../../../domain/run/Run.ts"
 import type { ChatMessage } from "../../../repo/delivery/DeliveryStore.ts"
 import type { Button } from "../Buttons.ts"
@@ -101,10 +102,4 @@ export const asJson = { "content-type": "application/json" } as const
 export const isSuccess = ({ http_status }: Answer): boolean => http_status >= 200 && http_status < 300
 
 /** The answer's JSON, of a request with `read`; `undefined`: it is none. */
-export const jsonOf = ({ text = "" }: Answer): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+export const jsonOf = ({ text = "" }: Answer): unknown => parsePlain(text)

@@ -1,4 +1,5 @@
 /** Reads a program's output of JSON lines into the work that they describe, in bounded memory. */
+import { parsePlain } from "../../../domain/Json.ts"
 import type { LeaderAnswer } from "../../Leader.ts"
 import type { Output } from "../../Program.ts"
 import type { Task } from "../Agent.ts"
@@ -6,15 +7,6 @@ import { type Events, readEvents } from "./EventReader.ts"
 import { splitLines } from "./Lines.ts"
 import { conclude } from "./Reading.ts"
 import { limitedBy } from "./UsageLimits.ts"
-
-const parse = (line: string): unknown => {
-  try {
-    return JSON.parse(line)
-  } catch {
-    // Programs also print warnings among their events.
-    return undefined
-  }
-}
 
 /** `silence`: how it failed if it ended well, but without a result. */
 export const eventLines = (
@@ -24,7 +16,8 @@ export const eventLines = (
 ): Output<LeaderAnswer> => {
   const reader = readEvents(events, task)
   const lines = splitLines((line) => {
-    const event = parse(line)
+    // Programs also print warnings among their events.
+    const event = parsePlain(line)
     if (event !== undefined) reader.take(event)
   })
   return {

@@ -154,3 +154,10 @@ export const retrying = (reason: unknown, attempt: unknown, attempts: unknown, d
   title: `Retrying: ${reason ?? "no answer"} (${attempt} of ${attempts})`,
   ...(detail !== undefined && { detail })
 })
+
+/** The model with most of this amount, such as its cost. */
+export const mainModel = (models: unknown, amount: string): string | undefined => {
+  if (!Predicate.isObject(models)) return undefined
+  const amountOf = (model: string) => sumOf(at(models, model, amount)) ?? 0
+  return Object.keys(models).sort((a, b) => amountOf(b) - amountOf(a))[0]
+}

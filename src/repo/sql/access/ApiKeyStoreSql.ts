@@ -6,11 +6,9 @@ import { NotFound } from "../../../domain/Errors.ts"
 import type { ApiKeyId } from "../../../domain/Id.ts"
 import type { TokenHash } from "../../../domain/webhook/Token.ts"
 import { ApiKeyStore } from "../../access/ApiKeyStore.ts"
-import { fromRow, list, toColumns, uuids } from "../Columns.ts"
+import { fromRow, hex, list, toColumns, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { audited } from "./Audit.ts"
-
-const hex = (hash: TokenHash): string => Buffer.from(hash).toString("hex")
 
 const fields = Object.keys(ApiKey.fields)
 const columns = list(fields)

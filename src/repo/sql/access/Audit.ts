@@ -2,6 +2,7 @@
 import { DateTime } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import { type AuditDraft, auditedFields, auditedLength } from "../../../domain/access/AuditEvent.ts"
+import { list } from "../Columns.ts"
 
 /**
  * The part `audited` of a `with` query: one event for the row of `changed`, a query of `object`, `before` and `after`.
@@ -26,6 +27,16 @@ export const audited = (
           object, before::json, after::json
         from (${changed}) as changed
       )`
+
+/** What events show of another row: these fields, without those that are null. */
+export const shownFields =
+  (fields: ReadonlyArray<string>) =>
+  (row: string): Statement.Fragment =>
+    list([
+      `(select json_object_agg(key, value) from json_each(json_build_object(${fields
+        .map((field) => `'${field}', ${row}.${field}`)
+        .join(", ")})) where json_typeof(value) <> 'null')`
+    ])
 
 /** What events show of a webhook, a row of that name, as `jsonb`. */
 const shown = (row: string): string =>

@@ -8,11 +8,9 @@ import type { TeamName } from "../../../domain/Team.ts"
 import type { TokenHash } from "../../../domain/webhook/Token.ts"
 import { LeaderKeyStore } from "../../access/LeaderKeyStore.ts"
 import { notify } from "../Changes.ts"
-import { fromRow, toColumns } from "../Columns.ts"
+import { fromRow, hex, toColumns } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { audited } from "./Audit.ts"
-
-const hex = (hash: TokenHash): string => Buffer.from(hash).toString("hex")
 
 export const layer: Layer.Layer<LeaderKeyStore, never, SqlClient.SqlClient> = Layer.effect(
   LeaderKeyStore,

@@ -5,14 +5,12 @@ import { Session, type SessionRow } from "../../../domain/access/Session.ts"
 import type { SessionId } from "../../../domain/Id.ts"
 import type { TokenHash } from "../../../domain/webhook/Token.ts"
 import { SessionStore } from "../../access/SessionStore.ts"
-import { fromRow, list, toColumns, uuids } from "../Columns.ts"
+import { fromRow, hex, list, toColumns, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { audited } from "./Audit.ts"
 
 /** A sign-in reads all sessions, and ID tokens are long. */
 const listed = list([...Object.keys(Session.fields), "token_hash", "key_fingerprint", "is_ended"])
-
-const hex = (hash: TokenHash): string => Buffer.from(hash).toString("hex")
 
 export const layer: Layer.Layer<SessionStore, never, SqlClient.SqlClient> = Layer.effect(
   SessionStore,

@@ -7,7 +7,7 @@ import { Invalid, NotFound } from "../../../domain/Errors.ts"
 import type { AlertRuleId } from "../../../domain/Id.ts"
 import { changesOf, keyOf, type Measurement, type StoredAlert } from "../../alert/AlertChanges.ts"
 import { type AlertQuery, type AlertRuleChange, AlertStore, type RuleFaultBeside } from "../../alert/AlertStore.ts"
-import { audited } from "../access/Audit.ts"
+import { audited, shownFields } from "../access/Audit.ts"
 import { isOfCurrentTeam, isTeamOf } from "../access/OwnerStoreSql.ts"
 import { notify } from "../Changes.ts"
 import { type ColumnTypes, fromRow, list, recordset, toColumns, uuids } from "../Columns.ts"
@@ -18,12 +18,7 @@ const auditedFields = Object.keys(AlertRule.fields).filter(
   (field) => !["id", "created_at", "updated_at"].includes(field)
 )
 
-const shown = (row: string): Statement.Fragment =>
-  list([
-    `(select json_object_agg(key, value) from json_each(json_build_object(${auditedFields
-      .map((field) => `'${field}', ${row}.${field}`)
-      .join(", ")})) where json_typeof(value) <> 'null')`
-  ])
+const shown = shownFields(auditedFields)
 
 const alertTypes: ColumnTypes = {
   id: "uuid",

@@ -1,5 +1,5 @@
 import { DateTime, Effect, Layer } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import type { AuditDraft } from "../../../domain/access/AuditEvent.ts"
 import { Destination, type DestinationRow, toDestination } from "../../../domain/delivery/Destination.ts"
 import { NotFound } from "../../../domain/Errors.ts"
@@ -12,8 +12,8 @@ import {
   type Owner,
   type SealedFields
 } from "../../delivery/DestinationStore.ts"
-import { audited } from "../access/Audit.ts"
-import { fromRow, list, toColumns } from "../Columns.ts"
+import { audited, shownFields } from "../access/Audit.ts"
+import { fromRow, toColumns } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { givenUp } from "./EndButtons.ts"
 
@@ -27,12 +27,7 @@ const resumed = { paused: null, disabled_reason: null, failing_since: null, paus
 
 type Service = DestinationStore["Service"]
 
-const shown = (row: string): Statement.Fragment =>
-  list([
-    `(select json_object_agg(key, value) from json_each(json_build_object(${auditedFields
-      .map((field) => `'${field}', ${row}.${field}`)
-      .join(", ")})) where json_typeof(value) <> 'null')`
-  ])
+const shown = shownFields(auditedFields)
 
 export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = Layer.effect(
   DestinationStore,

@@ -17,7 +17,7 @@ import {
 } from "../../manage/WebhookStore.ts"
 import { audited, changedWebhookFields, webhookFields } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
-import { fromRow, list, recordset, toColumns } from "../Columns.ts"
+import { fromRow, hex, list, recordset, toColumns } from "../Columns.ts"
 import { bounded, isDangling } from "../database/Database.ts"
 import { final, isWaiting, live } from "../RunColumns.ts"
 import { keepTemplate, makeTemplates } from "./Templates.ts"
@@ -44,8 +44,6 @@ const verifiedTypes = {
   version: "integer",
   verified_at: "timestamptz"
 } as const satisfies { readonly [Field in keyof FirstVerified]: string }
-
-const hex = (hash: TokenHash): string => Buffer.from(hash).toString("hex")
 
 export const layer: Layer.Layer<WebhookStore, never, SqlClient.SqlClient> = Layer.effect(
   WebhookStore,
