@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
 import { RunStatus } from "../../domain/run/Run.ts"
-import { time } from "../../domain/Time.ts"
+import { optional, time } from "../../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { Admin } from "../access/Auth.ts"
 import { described, noContent } from "../Endpoint.ts"
@@ -11,11 +12,30 @@ import { BadRequest, bodyFaults, Conflict, NotFound, PreconditionFailed } from "
 import { SampleBody } from "../run/RunAnswers.ts"
 import { RunPage } from "../run/RunPage.ts"
 import { DryRun, QueueCancelled } from "../run/Runs.ts"
-import { checkWebhook } from "./Check.ts"
 import { listRequests, showRequest } from "./ReceivedRequests.ts"
 import { listTemplates, restoreTemplate, showTemplate } from "./TemplateVersions.ts"
 import { endOldToken, regenerateToken, WebhookWithToken } from "./Tokens.ts"
 import { IfMatch, webhookPath } from "./WebhookPath.ts"
+
+const WebhookCheck = Schema.Struct({
+  webhook: WebhookDraft,
+  destinations: optional(
+    Schema.Array(DestinationDraft)
+      .check(Schema.isMaxLength(maxDestinations))
+      .annotate({ description: "Its destinations." })
+  )
+}).annotate({ identifier: "WebhookCheck", description: "A webhook and its destinations, which are only checked." })
+
+const checkWebhook = HttpApiEndpoint.post("check", "/api/check", {
+  payload: WebhookCheck,
+  success: noContent("The webhook and its destinations are valid."),
+  error: bodyFaults
+}).annotateMerge(
+  described(
+    "Check a webhook and its destinations",
+    "Finds all faults that creating them would find, and stores nothing. Secrets, tokens and secret URLs may be absent."
+  )
+)
 
 const Preview = Schema.Struct({
   accepted: Schema.optionalKey(

@@ -1,6 +1,6 @@
 /** The runs that tools start, read, cancel and answer. */
 import { Context, Data, DateTime, Duration, Effect, Option, Result, Stream } from "effect"
-import type { Grant } from "../../domain/access/Grant.ts"
+import { type Grant, includesWebhook } from "../../domain/access/Grant.ts"
 import { mayDo } from "../../domain/access/Roles.ts"
 import { NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
@@ -15,14 +15,33 @@ import type { RunUpdate } from "../../engine/progress/RunUpdate.ts"
 import { RunWatch } from "../../engine/progress/RunWatch.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import { OwnerStore } from "../../repo/access/OwnerStore.ts"
+import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
+import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { whileTrue } from "../access/ActorStreams.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
-import * as OfferedTools from "./OfferedTools.ts"
 import * as QuestionReplies from "./QuestionReplies.ts"
 import { idempotencyMeta, isToolOf } from "./QuestionReplies.ts"
-import { inputOf } from "./Tool.ts"
+import { inputOf, toolsOf } from "./Tool.ts"
+
+/** How old the list may be if this server was not told of a change. */
+const freshFor = Duration.seconds(1)
+
+/** The webhooks that are tools of somebody, by name. They are read once for any number of calls, and again after a change. */
+const makeOfferedTools = Effect.gen(function* () {
+  const { webhooks } = yield* WebhookStore
+  const feed = yield* ChangeFeed
+  const readOffered = Effect.map(webhooks, (all) =>
+    all.filter(({ enabled, mcp_tool }) => enabled && mcp_tool !== undefined)
+  )
+  const [offered, forget] = yield* Effect.cachedInvalidateWithTTL(readOffered, freshFor)
+  yield* feed.listen((changes) => {
+    if (changes.some(({ _tag }) => _tag === "WebhookChanged")) Effect.runSync(forget)
+  })
+  return ({ grant }: { readonly grant: Grant }) =>
+    Effect.map(offered, (all) => toolsOf(all.filter((webhook) => includesWebhook(grant, webhook))))
+})
 
 /** The sender of a call. */
 export interface Caller {
@@ -83,7 +102,7 @@ export const make = Effect.gen(function* () {
   const cancellation = yield* Cancellation
   const watch = yield* RunWatch
   const longestWait = yield* LongestWait
-  const toolsFor = yield* OfferedTools.make
+  const toolsFor = yield* makeOfferedTools
   const { enter } = yield* RunEvents
   const answer = yield* QuestionReplies.make
 

@@ -1,11 +1,12 @@
 import { DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { NotFound } from "../../../domain/Errors.ts"
-import type { RunId } from "../../../domain/Id.ts"
+import type { RunId, WebhookId } from "../../../domain/Id.ts"
 import { type RunState, stateFields, toRunState } from "../../../domain/run/RunState.ts"
 import { allStatuses } from "../../../domain/run/RunStatus.ts"
 import type { WorkNow } from "../../../domain/run/Statistics.ts"
 import type { TeamName } from "../../../domain/Team.ts"
+import type { DayUse } from "../../../domain/webhook/Budget.ts"
 import { HistoryStore, type StatesQuery } from "../../history/HistoryStore.ts"
 import type { NewRun } from "../../run/RunStore.ts"
 import { isRunOf, type Teams } from "../access/OwnerStoreSql.ts"
@@ -22,7 +23,6 @@ import {
   summaryFromRow,
   unreleased
 } from "../RunColumns.ts"
-import { makeDayUse } from "./DayUse.ts"
 import { makeReplays } from "./Replays.ts"
 import { makeRollUp } from "./RollUp.ts"
 import { makeRuns, makeUsage } from "./RunSearch.ts"
@@ -132,11 +132,23 @@ export const layer: Layer.Layer<HistoryStore, never, SqlClient.SqlClient> = Laye
       return purged
     }, bounded)
 
+    const dayUse = Effect.fn("HistoryStore.dayUse")(function* (id: WebhookId, at: DateTime.Utc) {
+      const day = sql`(${DateTime.toDateUtc(at)}::timestamptz at time zone 'utc')::date`
+      const [row] = yield* sql<DayUse>`
+        select
+          coalesce((select day_runs from webhook_trigger.webhook_rates r where r.webhook_id = w.id and r.day = ${day}), 0)
+            as runs,
+          coalesce(c.priced_runs, 0) as priced_runs, coalesce(c.cost_usd, 0) as cost_usd
+        from (select ${id}::uuid as id) as w
+          left join webhook_trigger.costs_of_day(array[${id}::uuid], ${day}) as c on c.webhook_id = w.id`
+      return row!
+    }, bounded)
+
     return HistoryStore.of({
       run,
       runs: yield* makeRuns,
       usage: yield* makeUsage,
-      dayUse: yield* makeDayUse,
+      dayUse,
       runsByIds,
       ...(yield* makeReplays),
       teamRuns,
