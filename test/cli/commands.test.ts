@@ -81,7 +81,7 @@ describe("the command line", () => {
           commands.push(...(list === undefined ? [[group, name]] : named(list).map((last) => [group, name, last])))
         }
       }
-      expect(commands).toHaveLength(106)
+      expect(commands).toHaveLength(107)
       // The first steps are commands, too.
       const names = commands.map((words) => words.join(" "))
       for (const [, words] of sections.get("EXAMPLES")!.matchAll(/^ {2}([a-z][a-z ]*[a-z])/gm)) {
