@@ -180,10 +180,15 @@ export const services = ({
     Layer.provide(bucket === undefined ? Layer.empty : S3.layer(bucket))
   )
 
-/** At the end, it closes connections without a request too, which `fetch` may have opened. Node waits a minute for those. */
+/**
+ * At the end, it closes connections: those of requests that go on, for which Effect would wait 20 seconds, and those without a
+ * request, which `fetch` may have opened, and for which Node waits a minute.
+ */
 const listeningOn = (server: NodeServer) =>
   Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))).pipe(
-    Layer.provideMerge(NodeHttpServer.layer(() => server, { port: 0, host: "127.0.0.1" }))
+    Layer.provideMerge(
+      NodeHttpServer.layer(() => server, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: "100 millis" })
+    )
   )
 
 /** As the product's server: Node's own five seconds end a connection that `fetch` is about to use on a busy machine. */

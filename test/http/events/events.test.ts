@@ -165,7 +165,9 @@ const streamServer = (limits: EventStreams.Limits) =>
     ).pipe(Effect.catchTag("TooManyStreams", ({ of }) => Effect.succeed(HttpServerResponse.text(of, { status: 429 }))))
     const context = yield* Layer.build(
       HttpServer.serve(handler).pipe(
-        Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" }))
+        Layer.provideMerge(
+          NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: "100 millis" })
+        )
       )
     )
     return { streams, port: yield* Effect.provide(listeningPort, context) }
