@@ -18,12 +18,14 @@ const createDebian = () => {
   const half = `${root}.half`
   rmSync(half, { recursive: true, force: true })
   mkdirSync(cache, { recursive: true })
-  const packages = "--include=rabbitmq-server,postgresql"
+  const packages = "--include=rabbitmq-server,postgresql,pgbouncer"
   run("debootstrap", "--variant=minbase", packages, "trixie", half, "http://deb.debian.org/debian")
+  rmSync(root, { recursive: true, force: true })
   renameSync(half, root)
 }
 
-if (!existsSync(root)) createDebian()
+// One that an earlier version of this script has made lacks it.
+if (!existsSync(join(root, "usr/sbin/pgbouncer"))) createDebian()
 
 const files = process.argv.slice(2)
 // The contract of the bus tests both kinds of queues itself.
