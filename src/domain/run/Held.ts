@@ -7,30 +7,40 @@ interface Hold {
   readonly phase: string
   /** Why a run waits, as a sentence. */
   readonly message: string
+  /** Whether somebody may start its runs early. */
+  readonly endsEarly: boolean
 }
 
 export const holds = {
   /** More requests can join it (`coalesce`). */
   window: {
     phase: "collecting",
-    message: "More requests can join this run until its window closes."
+    message: "More requests can join this run until its window closes.",
+    endsEarly: true
   },
   webhook_paused: {
     phase: "kept",
-    message: "The webhook is paused. This run is kept until the webhook is resumed."
+    message: "The webhook is paused. This run is kept until the webhook is resumed.",
+    endsEarly: false
   },
-  /** Its caller, or its webhook, has named the time. */
+  /** Its caller has named the time, or its webhook was just resumed. */
   time: {
     phase: "scheduled",
-    message: "This run is scheduled for later."
+    message: "This run is scheduled for later.",
+    endsEarly: true
   },
   approval: {
     phase: "waits for approval",
-    message: "The run waits until somebody approves or denies it."
+    message: "The run waits until somebody approves or denies it.",
+    endsEarly: false
   }
 } as const satisfies { readonly [name: string]: Hold }
 
 export type HeldFor = keyof typeof holds
+
+/** Whether somebody may start the run early. */
+export const mayStartEarly = ({ held_for }: { readonly held_for?: HeldFor | undefined }): boolean =>
+  held_for !== undefined && holds[held_for].endsEarly
 
 export const heldFor = Object.keys(holds) as [HeldFor, ...Array<HeldFor>]
 

@@ -167,8 +167,8 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
     const asked_by = needs_approval ? askedBy(request) : request.asked_by
     const held_until = request.coalesce?.until ?? request.hold?.until ?? run.accepted_at
     const placed_at = needs_approval ? DateTime.add(held_until, { days: approvalDays }) : held_until
-    const isHeld = request.coalesce !== undefined || request.hold !== undefined
-    const hold = needs_approval && !isHeld ? ({ for: "approval", until: placed_at } as const) : request.hold
+    const asks = { for: "approval", until: placed_at } as const
+    const hold = request.hold ?? (needs_approval && request.coalesce === undefined ? asks : undefined)
     const deadline_at = queues && leaderDeadline(webhook, placed_at)
     const retries = request.wait ? undefined : webhook.retries
     const agent = agentRequestOf(webhook)

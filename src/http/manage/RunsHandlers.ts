@@ -12,6 +12,7 @@ import { mayDo } from "../../domain/access/Roles.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
+import { mayStartEarly } from "../../domain/run/Held.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { RunFile } from "../../domain/run/RunFile.ts"
 import { phaseOf } from "../../domain/run/RunStatus.ts"
@@ -214,7 +215,11 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
         })
       )
       .handle("start", ({ params }) =>
-        Effect.flatMap(runIdOf(params.run_id), (id) => Audit.recordDone<Run>("run.started_early", id)(startEarly(id)))
+        Effect.flatMap(Effect.flatMap(runIdOf(params.run_id), history.run), (run) =>
+          mayStartEarly(run)
+            ? Audit.recordDone<Run>("run.started_early", run.run_id)(startEarly(run.run_id))
+            : Effect.succeed(run)
+        )
       )
       .handle("replays", ({ params }) =>
         Effect.all([runIdOf(params.run_id), TeamScope.ofActor]).pipe(

@@ -67,7 +67,7 @@ export const ofEnded = (run: Run): CallToolResult => {
 export const ofUnfinished = (run: Pick<Run, "held_for" | "run_id" | "status">): CallToolResult => ({
   ...textResult(
     run.held_for !== undefined
-      ? `${holds[run.held_for].message} Then call \`get_run\` with the run_id ${run.run_id} for the answer.`
+      ? `${holds[run.held_for].message} Afterwards, call \`get_run\` with the run_id ${run.run_id} for the answer.`
       : `The run is ${run.status === "queued" ? "waiting for its turn" : "still in progress"}. ` +
           `Call \`get_run\` with the run_id ${run.run_id}: it waits up to 50 seconds for the answer.`
   ),

@@ -1,8 +1,8 @@
 /** The end of a run, as it is recorded, and the times that belong to it. */
-import { DateTime } from "effect"
+import type { DateTime } from "effect"
 import type { RunId } from "../../domain/Id.ts"
 import type { AgentReport } from "../../domain/run/AgentReport.ts"
-import { isAnswer, type Outcome, outcomeFields, type Run, type RunRow } from "../../domain/run/Run.ts"
+import { type Outcome, outcomeFields, type Run, type RunRow } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 
@@ -10,34 +10,6 @@ import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 export interface RunEvent {
   readonly run_id: RunId
   readonly at: DateTime.Utc
-}
-
-/**
- * When a run was sent whose leader has reported its start: before that, even if the broker's confirmation took longer.
- * A run without such a report gets one time for both, when it ends.
- */
-const sentBefore = <Sent extends DateTime.Utc | undefined>(
-  sent_at: Sent,
-  started_at: DateTime.Utc | undefined
-): Sent | DateTime.Utc =>
-  sent_at && started_at ? DateTime.min(sent_at, DateTime.subtract(started_at, { milliseconds: 1 })) : sent_at
-
-/**
- * When an ending run was sent and started. An answer can arrive before the broker's confirmation: then it was sent between
- * its admission and the answer, and the admission is the closest time that is known.
- */
-export const timesOfEnd = (
-  { admitted_at, ...recorded }: Pick<RunRow, "admitted_at" | "sent_at" | "started_at">,
-  end: Pick<RunEnd, "at" | "outcome" | "sent_at" | "started_at">
-): Pick<RunRow, "sent_at" | "started_at"> => {
-  const noLater = (time: DateTime.Utc | undefined) => time && DateTime.min(time, end.at)
-  const reported = noLater(recorded.started_at ?? end.started_at)
-  const confirmed = recorded.sent_at ?? end.sent_at
-  const isKnown = confirmed !== undefined && DateTime.isLessThanOrEqualTo(confirmed, end.at)
-  const wasSent = confirmed !== undefined || isAnswer(end.outcome)
-  const sent_at = sentBefore(isKnown ? confirmed : wasSent ? noLater(admitted_at) : undefined, reported)
-  const started_at = reported ?? sent_at
-  return { ...(sent_at && { sent_at }), ...(started_at && { started_at }) }
 }
 
 /** The end of a run, recorded unless another one came first. */

@@ -19,7 +19,7 @@ const columnOf = (field: string): string =>
 /** These fields of a run, from `runs` as `r`. */
 export const columnsOf = (fields: ReadonlyArray<keyof RunRow>): Statement.Fragment => list(fields.map(columnOf))
 
-/** When a run was sent, from the time of its leader's report: as in `sentBefore`. */
+/** When a run was sent whose leader has reported its start: before that, even if the broker's confirmation took longer. */
 export const sentBeforeStart = (sql: SqlClient.SqlClient, sent: Statement.Fragment, start: Statement.Fragment) =>
   sql`case when ${start} <= ${sent} then ${start} - interval '1 millisecond' else ${sent} end`
 

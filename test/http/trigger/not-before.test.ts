@@ -54,7 +54,7 @@ describe("a trigger with `not_before`", () => {
         "not_found"
       ])
       const { json } = yield* admin("GET", "/api/audit?action=run.started_early")
-      expect(json.data.map(({ object }: any) => object)).toEqual([run_id, run_id])
+      expect(json.data.map(({ object }: any) => object)).toEqual([run_id])
     })
   )
 

@@ -3,7 +3,9 @@
 const mayAsk = "r.agent ->> 'may_ask' is distinct from 'false'"
 const isQuestion = `(i.unasked is not null and ${mayAsk})`
 
-// As in `timesOfEnd`.
+// When an ending run was sent and started. An answer can arrive before the broker's confirmation: then it was sent between its
+// admission and the answer, and the admission is the closest time that is known. A run whose leader has reported no start gets one
+// time for both.
 const noLater = (time: string) => `case when ${time} > i.at then i.at else ${time} end`
 const reported = noLater("coalesce(r.started_at, i.started_at)")
 const confirmed = "coalesce(r.sent_at, i.sent_at)"

@@ -38,7 +38,7 @@ const supersedes = ({ singleton }: NewRun) =>
 const holdOf = ({ coalesce, hold, needs_approval }: NewRun) => ({
   held_for: coalesce === undefined ? hold?.for : ("window" satisfies HeldFor),
   held_until: coalesce === undefined ? hold?.until : coalesce.until,
-  needs_approval: needs_approval || hold?.for === "approval" || undefined
+  needs_approval
 })
 
 /** Field by field: spreading the run, with its many optional fields, takes eight times as long as all this. */

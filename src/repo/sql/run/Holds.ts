@@ -139,7 +139,8 @@ export const makeEndHold = Effect.map(SqlClient.SqlClient, (sql) =>
     const time = sql`${DateTime.toDateUtc(at)}::timestamptz`
     yield* sql`
       with shut as (
-        update webhook_trigger.windows w set until = ${time}, latest = ${time} where w.run_id = ${id} and w.until > ${time} returning w.run_id
+        update webhook_trigger.windows w set until = ${time}, latest = ${time}
+        where w.run_id = ${id} and w.until > ${time} returning w.run_id
       ), ended as (
         update webhook_trigger.runs r set held_until = ${time}, deadline_at = ${time} + (r.deadline_at - r.held_until)
         where r.id = ${id} and r.held_until > ${time} and (r.held_for = 'time' or r.id in (select run_id from shut))

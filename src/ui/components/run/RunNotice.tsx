@@ -1,5 +1,6 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { mayStartEarly } from "../../../domain/run/Held.ts"
 import { api } from "../../api/Client.ts"
 import { queries, useRun, useTeams } from "../../api/Queries.ts"
 import type { Run } from "../../api/Types.ts"
@@ -84,7 +85,8 @@ const ends: { readonly [code: string]: string } = {
 }
 
 /** Why a queued run has not been sent. The run may be of a list, which does not say. */
-const Waiting = ({ run: { run_id } }: { readonly run: Run }) => {
+const Waiting = ({ run }: { readonly run: Run }) => {
+  const { run_id } = run
   const waits = useRun(run_id).data?.waits_for
   return waits === undefined || waits.code === "approval" ? null : (
     <Notice tone={needsAttention.includes(waits.code) ? "warning" : "neutral"}>
@@ -95,7 +97,7 @@ const Waiting = ({ run: { run_id } }: { readonly run: Run }) => {
           {ends[waits.code] ?? "Until"} <ExactTime at={waits.until} />.
         </>
       )}
-      {(waits.code === "time" || waits.code === "window") && <StartEarly run_id={run_id} />}
+      {mayStartEarly(run) && <StartEarly run_id={run_id} />}
     </Notice>
   )
 }
