@@ -4,6 +4,7 @@ import type { Overrides } from "../cli/LocalCommands.ts"
 import { type NotShown, print, printOnce } from "../cli/Output.ts"
 import type { Unavailable } from "../domain/Errors.ts"
 import { AdminKey } from "../engine/access/AdminKey.ts"
+import { SignInLink } from "../engine/access/SignInLink.ts"
 import * as Listener from "../http/serve/Listener.ts"
 import type { DataFolderInUse, DataFolderUnusable } from "../repo/sql/database/DataFolder.ts"
 import * as Drivers from "./drivers/Drivers.ts"
@@ -37,13 +38,17 @@ const serveWith = (
 ) =>
   Effect.gen(function* () {
     const demo = Demo.isWanted(environment, drivers.bus) ? yield* Demo.prepare : Option.none()
-    const withWebhooks = drivers.repo.embedded !== undefined
-    const localTeams = yield* LocalLeaders.prepare([...environment.leaders, ...environment.agents], { withWebhooks })
+    const isSingle = drivers.repo.embedded !== undefined
+    const localTeams = yield* LocalLeaders.prepare([...environment.leaders, ...environment.agents], {
+      withWebhooks: isSingle
+    })
     const address = { host: environment.host, port: yield* Listener.port }
     const url = Option.getOrElse(environment.publicUrl, () => ListenAddress.urlOf(address))
     const admin = yield* Server.AdminAddress
     const adminUrl = Option.map(admin, ListenAddress.urlOf)
     const { claim } = yield* AdminKey
+    // Of several servers, the one that answers may not be the one that knows it.
+    const signInKey = isSingle ? Option.some(yield* (yield* SignInLink).make) : Option.none()
     yield* claim((generated) => {
       const welcome = Welcome.text({
         version,
@@ -52,6 +57,7 @@ const serveWith = (
         apiDocs: environment.apiDocs,
         drivers,
         adminKey: { isGiven: Option.isSome(environment.adminKey), generated },
+        signInKey,
         demo,
         localTeams
       })
@@ -78,8 +84,8 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
   }).pipe(
     Effect.catchTags({
       SettingsInvalid: (error) => Effect.fail(settingsInvalid("The server", error)),
-      CannotListen: (error) => Effect.fail(cannotListen(error, "PORT or --port", "HOST and PORT")),
-      CannotListenForAdmin: (error) => Effect.fail(cannotListen(error, "ADMIN_LISTEN", "ADMIN_LISTEN")),
+      CannotListen: (error) => cannotListen(error, (port) => `--port ${port} or PORT=${port}`, "HOST and PORT"),
+      CannotListenForAdmin: (error) => cannotListen(error, (port) => `ADMIN_LISTEN=${port}`, "ADMIN_LISTEN"),
       DataFolderInUse: (error) => Effect.fail(folderInUse(error)),
       DataFolderUnusable: (error) => Effect.fail(folderUnusable(error)),
       Unavailable: (error) => Effect.fail(unavailable(error)),
@@ -98,15 +104,17 @@ export const serve = (overrides: Overrides, version: string): Effect.Effect<void
     Effect.andThen(isOnlyChance ? printOnce(welcome) : print(welcome), Effect.logInfo(`Listening on ${address}`))
   ).pipe(withOverrides(overrides))
 
-const cannotListen = ({ code, host, port }: Listener.ListenFault, ofPort: string, ofAddress: string) =>
-  new Failure({
-    exit: exitCodes.refused,
-    title: "The server did not start",
-    detail:
-      code === "EADDRINUSE"
-        ? `port ${port} is in use; stop what uses it, or choose another port with ${ofPort}`
-        : `it cannot listen on ${host}:${port} (${code}); see ${ofAddress} in docs/reference/settings.md`
-  })
+const cannotListen = Effect.fnUntraced(function* (
+  { code, host, port }: Listener.ListenFault,
+  set: (port: number) => string,
+  ofAddress: string
+) {
+  const detail =
+    code === "EADDRINUSE"
+      ? `port ${port} is in use; stop what uses it, or use a free one with ${set(yield* Listener.freePort({ host, port }))}`
+      : `it cannot listen on ${host}:${port} (${code}); see ${ofAddress} in docs/reference/settings.md`
+  return yield* new Failure({ exit: exitCodes.refused, title: "The server did not start", detail })
+})
 
 const folderInUse = ({ folder, pid }: DataFolderInUse) =>
   new Failure({

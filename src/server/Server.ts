@@ -5,6 +5,7 @@ import { HttpServer } from "effect/http"
 import { ownCommand } from "../cli/OwnCommand.ts"
 import { AdminKey } from "../engine/access/AdminKey.ts"
 import { Oidc } from "../engine/access/oidc/OidcSettings.ts"
+import { SignInLink } from "../engine/access/SignInLink.ts"
 import { AddressPolicy } from "../engine/delivery/AddressPolicy.ts"
 import { ManagementUrl } from "../engine/delivery/ManagementUrl.ts"
 import { Mailer } from "../engine/delivery/mail/Mailer.ts"
@@ -114,7 +115,7 @@ export const layer = (environment: Environment, { bus, repo }: Drivers, version:
         environment.auditToStdout ? AuditOutput.layer : Layer.empty
       )
     ),
-    Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer, adminKey(environment))),
+    Layer.provideMerge(Layer.mergeAll(Limiter.layer, Renderer.layer, adminKey(environment), SignInLink.layer)),
     Layer.provideMerge(DatabaseClock.layer),
     Layer.provideMerge(Layer.mergeAll(repo.layer, bus.layer)),
     Layer.provide(

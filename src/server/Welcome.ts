@@ -1,7 +1,9 @@
-import { Option, Redacted } from "effect"
+import { Duration, Option, Redacted } from "effect"
+import { pages } from "../api/Pages.ts"
 import { triggerUrl } from "../api/run/TriggerUrl.ts"
 import { ownCommand } from "../cli/OwnCommand.ts"
 import { isLoopback, tunnels } from "../domain/Loopback.ts"
+import * as SignInLink from "../engine/access/SignInLink.ts"
 import { presets } from "../leader/agents/Presets.ts"
 import * as Drivers from "./drivers/Drivers.ts"
 import type { FirstWebhook } from "./leaders/FirstWebhook.ts"
@@ -86,6 +88,10 @@ const keyLine = (isGiven: boolean, generated: Option.Option<Redacted.Redacted>):
     : "shown at an earlier start; if you lost it, restart with a key of your own in ADMIN_API_KEY"
 }
 
+/** The key is not sent with the request for the page, so no proxy logs it. */
+const signInUrl = (adminUrl: string, key: Redacted.Redacted): string =>
+  `${adminUrl}${pages.signIn}#${Redacted.value(key)}   (works once, for ${Duration.toMinutes(SignInLink.validFor)} minutes)`
+
 /** The text on standard output after a start: addresses, admin key and a first example. */
 export const text = (started: {
   readonly version: string
@@ -96,16 +102,22 @@ export const text = (started: {
   readonly apiDocs: boolean
   readonly drivers: Drivers.Drivers
   readonly adminKey: { readonly isGiven: boolean; readonly generated: Option.Option<Redacted.Redacted> }
+  /** Of a link that signs in once. */
+  readonly signInKey: Option.Option<Redacted.Redacted>
   readonly demo: Option.Option<FirstWebhook>
   readonly localTeams: ReadonlyArray<LocalTeam>
 }): string => {
-  const { adminKey, apiDocs, demo, drivers, localTeams, url, version } = started
+  const { adminKey, apiDocs, demo, drivers, localTeams, signInKey, url, version } = started
   const adminUrl = Option.getOrElse(started.adminUrl, () => url)
   return [
     `webhook-trigger ${version} is running.`,
     "",
     ...embeddedParts(drivers),
     `  Web UI and API   ${adminUrl}/`,
+    ...Option.match(signInKey, {
+      onNone: () => [],
+      onSome: (key) => [`  Sign in          ${signInUrl(adminUrl, key)}`]
+    }),
     ...(apiDocs ? [`  API reference    ${adminUrl}/docs`] : []),
     ...(adminUrl === url ? [] : [`  Triggers         ${triggerUrl(url)}/`]),
     `  Admin key        ${keyLine(adminKey.isGiven, adminKey.generated)}`,

@@ -12,7 +12,7 @@ const base62 = (value: bigint, length: number): string => {
 
 const checksumOf = (text: string): string => base62(BigInt(crc32(text)), 6)
 
-type Prefix = "whk_" | "wha_" | "whl_" | "whp_"
+type Prefix = "whk_" | "wha_" | "whl_" | "who_" | "whp_"
 
 /**
  * A secret that scanners recognize: a prefix, 43 base62 characters that encode 32 random bytes, and their CRC-32 as six
@@ -26,7 +26,7 @@ export const makeSecret = (prefix: Prefix): string => {
 /** Whether the last six characters are the checksum of the others. */
 export const isChecksum = (text: string, checksum: string): boolean => checksumOf(text) === checksum
 
-const wellFormed = /^(wh[kalp]_)([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
+const wellFormed = /^(wh[kalop]_)([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
 /** Whether the text has the form of a secret with this prefix. Anything else needs no lookup. */
 export const isSecretShaped = (prefix: Prefix, text: string): boolean => {

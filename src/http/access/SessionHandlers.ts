@@ -10,6 +10,7 @@ import { Oidc } from "../../engine/access/oidc/OidcSettings.ts"
 import { OidcProvider } from "../../engine/access/oidc/Provider.ts"
 import { isRecent } from "../../engine/access/RecentSignIn.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
+import { isOfLink, SignInLink } from "../../engine/access/SignInLink.ts"
 import { validate } from "../../engine/manage/Validation.ts"
 import * as Body from "../request/Body.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
@@ -43,6 +44,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
     const cookie = yield* SessionCookie.make
     const proxies = yield* TrustedProxies
     const { check } = yield* KeyCheck
+    const link = yield* SignInLink
     const originFor = yield* makeManagementOriginFor
     const provider = yield* OidcProvider
     const uiPath = yield* UiPath
@@ -56,6 +58,9 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
      */
     const isForeign = (request: HttpServerRequest.HttpServerRequest) =>
       (request.headers.origin ?? request.headers["sec-fetch-site"]) !== undefined && !cookie.isSameOrigin(request)
+
+    const checkForSignIn = (request: HttpServerRequest.HttpServerRequest, key: Redacted.Redacted) =>
+      isOfLink(key) ? link.use(key) : check(request, key)
 
     /** Ends the request's session, if any, and returns it. */
     const end = (request: HttpServerRequest.HttpServerRequest) =>
@@ -99,7 +104,7 @@ export const layer = HttpApiBuilder.group(Api, "session", (handlers) =>
           if (isForeign(request)) return yield* foreignPage
           if (cookie.isLost(request)) return yield* withoutTls(originFor(request))
           const { key } = yield* Effect.flatMap(Body.readObject(request, maxBody), decodeSignIn)
-          const checked = yield* check(request, Redacted.make(key))
+          const checked = yield* checkForSignIn(request, Redacted.make(key))
           RequestFacts.add(request, factsOf(checked))
           if (!mayDo(accessOf(checked).role, "read")) {
             return yield* lacksRole(accessOf(checked).role, "read")

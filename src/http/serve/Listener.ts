@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Data, Effect, Layer } from "effect"
+import { Data, Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
 
 export interface ListenFault {
@@ -33,6 +33,18 @@ const requestTimeout = 300_000
 
 /** How often these times are checked, in milliseconds. */
 const connectionsCheckingInterval = 1_000
+
+/** A port above this one that nothing else uses now; 0, which stands for any, if none is found soon. */
+export const freePort = ({ host, port }: { readonly host: string; readonly port: number }): Effect.Effect<number> => {
+  const isFree = (candidate: number) =>
+    Effect.callback<boolean>((resume) => {
+      const server = createServer()
+      server.once("error", () => resume(Effect.succeed(false)))
+      server.listen(candidate, host, () => server.close(() => resume(Effect.succeed(true))))
+    })
+  const candidates = Array.from({ length: Math.min(100, 65_535 - port) }, (_, n) => port + 1 + n)
+  return Effect.map(Effect.findFirst(candidates, isFree), (found) => Option.getOrElse(found, () => 0))
+}
 
 interface Listener {
   readonly layer: Layer.Layer<HttpServer.HttpServer, CannotListen>

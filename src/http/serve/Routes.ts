@@ -13,6 +13,7 @@ import { ApiKeys } from "../../engine/access/ApiKeys.ts"
 import { LeaderKeys } from "../../engine/access/LeaderKeys.ts"
 import { OidcProvider } from "../../engine/access/oidc/Provider.ts"
 import { Sessions } from "../../engine/access/Sessions.ts"
+import { SignInLink } from "../../engine/access/SignInLink.ts"
 import type { Alerts } from "../../engine/alert/Alerts.ts"
 import type { Destinations } from "../../engine/delivery/Destinations.ts"
 import type { HttpLeaders } from "../../engine/leaders/HttpLeaders.ts"
@@ -126,7 +127,8 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpApiBui
   Layer.merge(McpRoutes.layer),
   Layer.merge(SignInRoutes.layer),
   Layer.merge(Unmatched.methodNotAllowed(Unmatched.apiPaths())),
-  Layer.provide([KeyCheck.layer, Sessions.layer, OidcProvider.layer, Events.layer, RunEvents.layer, RunExport.layer])
+  Layer.provide([KeyCheck.layer, Sessions.layer, SignInLink.layer, OidcProvider.layer]),
+  Layer.provide([Events.layer, RunEvents.layer, RunExport.layer])
 )
 
 /** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */

@@ -17,6 +17,13 @@ import { currentPage, uiPath } from "./UiPath.ts"
 /** The provider's name, if people can sign in there. */
 const useProvider = () => useQuery(sessionQuery).data?.provider
 
+/** The key of a link that signs in once, in the address's fragment. It does not stay in the browser's history. */
+const keyOfLink = (): string => {
+  const key = isSignInPage() ? location.hash.slice(1) : ""
+  if (key !== "") history.replaceState(history.state, "", location.pathname + location.search)
+  return key
+}
+
 const isSignInPage = () => location.pathname === uiPath + pathTo("signIn")
 const query = () => new URLSearchParams(location.search)
 
@@ -32,13 +39,12 @@ const KeyForm = ({
   const [key, setKey] = useState("")
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
+  const signIn = async (key: string) => {
     if (key === "" || pending) return
     setPending(true)
     setError(undefined)
     try {
-      const session = await api.session.signIn({ payload: { key: key.trim() } })
+      const session = await api.session.signIn({ payload: { key } })
       if (isSignInPage()) navigate(uiPath + pageToOpen(query()), { replace: true })
       queries.setQueryData(["session"], session)
       await queries.invalidateQueries()
@@ -47,6 +53,12 @@ const KeyForm = ({
     } finally {
       setPending(false)
     }
+  }
+  // Only the first time finds a key.
+  useEffect(() => void signIn(keyOfLink()))
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    void signIn(key.trim())
   }
   const wrongKey = error instanceof ApiError && error.status === 401
   return (
