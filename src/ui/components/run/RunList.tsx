@@ -93,7 +93,7 @@ export const RunList = ({
       {runs.map((run) => (
         <li key={run.run_id}>
           {selection && (
-            <label className="run-select">
+            <label className="select">
               <input
                 type="checkbox"
                 checked={selection.ids.has(run.run_id)}

@@ -115,7 +115,7 @@ export const FoundRuns = ({
 
   return (
     <div ref={list}>
-      <div className="row selected-runs" role="group" aria-label="Selected runs">
+      <div className="row selection" role="group" aria-label="Selected runs">
         <span className="small muted" role="status">
           {selected.length === 0 ? "None selected" : `${formatNumber(selected.length)} selected`}
           {selected.length > 0 && matching?.more && ". More runs match; these are the newest."}

@@ -1,19 +1,15 @@
 import { useState } from "react"
-import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
+import { useMay } from "../../api/Access.ts"
 import type { Activity, Team, Webhook } from "../../api/Types.ts"
 import { Button, LinkButton } from "../../components/Button.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
-import { Icon } from "../../components/Icon.tsx"
-import { countAll, countFailures, describeCounts, sumCounts, summarizeCounts } from "../../components/run/Counts.ts"
-import { TeamStatus } from "../../components/run/Status.tsx"
-import { ServiceMark } from "../../components/ServiceMark.tsx"
-import { UserText } from "../../components/UserText.tsx"
+import { countAll, countFailures, sumCounts } from "../../components/run/Counts.ts"
 import { formatNumber, plural } from "../../format/Format.ts"
-import { RelativeTime } from "../../format/Time.tsx"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
-import { WebhookToggle } from "./WebhookToggle.tsx"
+import { SelectedWebhooks } from "./SelectedWebhooks.tsx"
+import { WebhookRow } from "./WebhookRow.tsx"
 
 /** How many rows are shown at a time. */
 const portion = 100
@@ -22,6 +18,13 @@ const states = [
   ["", "On and off"],
   ["on", "On"],
   ["off", "Off"]
+] as const
+
+const orders = [
+  ["", "By name"],
+  ["team", "By team"],
+  ["last-run", "Last run first"],
+  ["failures", "Most failures first"]
 ] as const
 
 /** All webhooks. The search and the filters are in the address. */
@@ -35,22 +38,44 @@ export const WebhookList = ({
   readonly activity: ReadonlyArray<Activity> | undefined
 }) => {
   const filters = useUrlFilters()
+  const may = useMay()
   const [shown, setShown] = useState(portion)
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [search, team] = [filters.get("search"), filters.get("team")]
   const state = states.find(([value]) => value === filters.get("state"))?.[0] ?? ""
+  const order = orders.find(([value]) => value === filters.get("order"))?.[0] ?? ""
   const teamNames = [...new Set(all.map((webhook) => webhook.team))].sort()
   const words = search.trim().toLowerCase()
-  const found = all.filter(
+  const activityOf = new Map(activity?.map((each) => [each.webhook_id, each]))
+  const failures = ({ id }: Webhook) => countFailures(sumCounts(activityOf.get(id)?.hours ?? []))
+  const compare: Record<typeof order, (a: Webhook, b: Webhook) => number> = {
+    "": () => 0,
+    team: (a, b) => a.team.localeCompare(b.team),
+    "last-run": (a, b) => (b.last_triggered_at ?? "").localeCompare(a.last_triggered_at ?? ""),
+    failures: (a, b) => failures(b) - failures(a)
+  }
+  const matching = all.filter(
     (webhook) =>
       (words === "" || `${webhook.name} ${webhook.team} ${webhook.token_hint ?? ""}`.toLowerCase().includes(words)) &&
       (team === "" || webhook.team === team) &&
       (state === "" || webhook.enabled === (state === "on"))
   )
+  const found = matching
+    .toSorted((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }))
+    .toSorted(compare[order])
+  const page = found.slice(0, shown)
+  const selected = found.filter(({ id }) => chosen.has(id))
+  const toggle = (id: string) => {
+    const after = new Set(chosen)
+    if (!after.delete(id)) after.add(id)
+    setChosen(after)
+  }
+  const mayEdit = may("webhooks.edit")
   const hourly = activity?.flatMap(({ hours }) => hours.map((hour) => countAll(sumCounts([hour])))) ?? []
   const most = hourly.reduce((most, count) => Math.max(most, count), 1)
   return (
     <>
-      <search className="filters">
+      <search className="filters webhooks-filters">
         <TextField
           label="Search"
           hideLabel
@@ -73,6 +98,13 @@ export const WebhookList = ({
           onChange={(value) => filters.set({ state: value })}
           options={states}
         />
+        <SelectField
+          label="Order"
+          hideLabel
+          value={order}
+          onChange={(value) => filters.set({ order: value })}
+          options={orders}
+        />
       </search>
       <p className="sr-only" role="status">
         {plural(found.length, "webhook")} shown
@@ -88,17 +120,40 @@ export const WebhookList = ({
           <LinkButton to={pathTo("webhooks")}>Show all</LinkButton>
         </div>
       ) : (
-        <ul className="card webhooks">
-          {found.slice(0, shown).map((webhook) => (
-            <Row
-              key={webhook.id}
-              webhook={webhook}
-              team={teams?.find((each) => each.team === webhook.team)}
-              activity={activity?.find((each) => each.webhook_id === webhook.id)}
-              most={most}
-            />
-          ))}
-        </ul>
+        <div className={mayEdit ? "selectable" : ""}>
+          {mayEdit && <SelectedWebhooks page={page} selected={selected} teams={teamNames} onSelect={setChosen} />}
+          <div className="card webhooks">
+            <div className="webhook webhook-head small muted" aria-hidden="true">
+              <span>Webhook</span>
+              <span>Team and URL</span>
+              <span>Last 24 hours</span>
+              <span>Last run</span>
+              <span>On</span>
+            </div>
+            <ul aria-label="Webhooks">
+              {page.map((webhook) => (
+                <li key={webhook.id}>
+                  {mayEdit && (
+                    <label className="select">
+                      <input
+                        type="checkbox"
+                        checked={chosen.has(webhook.id)}
+                        onChange={() => toggle(webhook.id)}
+                        aria-label={`Select ${webhook.name}`}
+                      />
+                    </label>
+                  )}
+                  <WebhookRow
+                    webhook={webhook}
+                    team={teams?.find((each) => each.team === webhook.team)}
+                    activity={activityOf.get(webhook.id)}
+                    most={most}
+                  />
+                </li>
+              ))}
+            </ul>
+          </div>
+        </div>
       )}
       {found.length > shown && (
         <div>
@@ -106,101 +161,5 @@ export const WebhookList = ({
         </div>
       )}
     </>
-  )
-}
-
-const Row = ({
-  webhook,
-  team,
-  activity,
-  most
-}: {
-  readonly webhook: Webhook
-  readonly team: Team | undefined
-  readonly activity: Activity | undefined
-  readonly most: number
-}) => {
-  const counts = activity && summarizeCounts(sumCounts(activity.hours))
-  return (
-    <li className={webhook.enabled ? "webhook" : "webhook off"}>
-      <div className="webhook-name row">
-        <span className="marked">
-          {webhook.verification && <ServiceMark preset={webhook.verification.preset} titled />}
-          <Link to={pathTo("webhook", webhook)}>
-            <UserText>{webhook.name}</UserText>
-          </Link>
-        </span>
-        {webhook.paused_at !== undefined && (
-          <span className="badge warning">
-            <Icon name="pause" />
-            Paused
-          </span>
-        )}
-      </div>
-      <span className="webhook-team row small">
-        <Link className="muted" to={pathTo("team", webhook)}>
-          {webhook.team}
-        </Link>
-        <TeamStatus team={team} />
-        {webhook.shares === undefined ? (
-          <span className="muted mono">{webhook.token_hint}</span>
-        ) : (
-          <span className="muted">shared URL</span>
-        )}
-      </span>
-      <div className="webhook-activity">
-        <ActivityBars activity={activity} most={most} />
-        <span className="small muted">{counts ?? "no runs in 24 h"}</span>
-      </div>
-      <div className="webhook-last small muted">
-        {webhook.last_triggered_at ? <RelativeTime at={webhook.last_triggered_at} /> : "never triggered"}
-      </div>
-      <WebhookToggle webhook={webhook} label={`${webhook.name} is ${webhook.enabled ? "on" : "off"}`} />
-    </li>
-  )
-}
-
-const hourCount = 24
-
-/** One bar for each of the last 24 hours: runs in total, failed (red, at the bottom) and unfinished (blue, at the top). */
-const ActivityBars = ({
-  activity,
-  most
-}: {
-  readonly activity: Activity | undefined
-  /** Runs in the highest bar of all rows, which have one scale. */
-  readonly most: number
-}) => {
-  const byHour = new Map(activity?.hours.map((counts) => [counts.hour, counts]))
-  const hours = Array.from({ length: hourCount }, (_, hour) => sumCounts([byHour.get(hour) ?? {}]))
-  const total = sumCounts(hours)
-  const label = countAll(total) === 0 ? "No runs in the last 24 hours" : `Last 24 hours: ${describeCounts(total)}`
-  return (
-    <svg className="activity-bars" viewBox="0 0 144 28" role="img" aria-label={label} preserveAspectRatio="none">
-      {hours.map((hour, i) => {
-        const all = countAll(hour)
-        const height = all === 0 ? 2 : Math.max(4, (all / most) * 26)
-        const part = (count: number) => (all === 0 ? 0 : (height * count) / all)
-        const [failed, unfinished] = [part(countFailures(hour)), part(hour.live)]
-        return (
-          <g key={i}>
-            <rect
-              className={all === 0 ? "empty-hour" : "runs-bar"}
-              x={i * 6}
-              y={28 - height}
-              width="4.5"
-              height={height}
-              rx="1"
-            />
-            {unfinished > 0 && (
-              <rect className="unfinished-bar" x={i * 6} y={28 - height} width="4.5" height={unfinished} rx="1" />
-            )}
-            {failed > 0 && (
-              <rect className="failures-bar" x={i * 6} y={28 - failed} width="4.5" height={failed} rx="1" />
-            )}
-          </g>
-        )
-      })}
-    </svg>
   )
 }
