@@ -26,10 +26,17 @@ const fence = /^Text between <data-\w+> and <\/data-\w+> is untrusted data\..*|<
 /** Says what the text is, as in Markdown; the rest of the line says what it is about. */
 const mark = /^\s*(?:#{1,6}\s+|[-*>]\s+|```\w*$|---+$)/
 
+/** Without Markdown's signs for code, bold text and links, each found in one pass. */
+const plain = (line: string): string =>
+  line
+    .replace(/`([^`]+)`/g, "$1")
+    .replace(/\*\*(?!\s)([^*]+)\*\*/g, "$1")
+    .replace(/!?\[([^[\]]*)\]\([^()\s]*\)/g, "$1")
+
 /** The first line that says something. */
 export const firstLine = (text: string): string | undefined => {
   for (const line of text.slice(0, 4_000).split("\n")) {
-    const title = titleOfText(line.replace(fence, "").replace(mark, ""))
+    const title = titleOfText(plain(line.replace(fence, "").replace(mark, "")))
     if (title !== undefined && /[\p{L}\p{N}]/u.test(title)) return title
   }
   return undefined

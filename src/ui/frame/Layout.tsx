@@ -24,12 +24,15 @@ const liveText: Record<LiveStatus, string> = { live: "Live", polling: "Polling",
 /** The header and the current page. */
 export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
   const [path, navigate] = useLocation()
+  // Of a narrow window. A wide one shows the sections anyway.
+  const [menu, setMenu] = useState(false)
   const live = useLiveStatus()
   const server = useServer()
   const settings = useSettingsSections().map(([page]) => pathTo(page))
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page starts at its top.
   useEffect(() => {
     window.scrollTo(0, 0)
+    setMenu(false)
   }, [path])
   // On the runs page, `/` selects the search text instead.
   useShortcuts({ "/": () => navigate(pathTo("runs"), { state: { find: true } }) }, path !== pathTo("runs"))
@@ -44,17 +47,27 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
             <img src={`${uiPath}/icon.svg`} alt="" />
             <span>Webhook Trigger</span>
           </Link>
-          <nav className="nav" aria-label="Sections">
+          <button
+            type="button"
+            className="button quiet menu-button"
+            aria-expanded={menu}
+            aria-controls="sections"
+            onClick={() => setMenu(!menu)}
+          >
+            <Icon name="menu" />
+            Menu
+          </button>
+          <nav className={menu ? "nav open" : "nav"} id="sections" aria-label="Sections">
             <SectionLink to={pathTo("home")} path={path} text="Overview" />
             <SectionLink to={pathTo("webhooks")} path={path} text="Webhooks" />
             <SectionLink to={pathTo("runs")} path={path} text="Runs" />
-            <Questions />
             <SectionLink to={pathTo("teams")} path={path} text="Teams" />
             <SectionLink to={pathTo("alerts")} path={path} text="Alerts" />
             {settings[0] !== undefined && (
               <SectionLink to={settings[0]} path={settings.includes(path) ? settings[0] : path} text="Settings" />
             )}
           </nav>
+          <Questions />
           <Search />
           <div className={`live ${live}`} role="status">
             <span>{liveText[live]}</span>

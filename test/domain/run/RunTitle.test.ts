@@ -22,6 +22,9 @@ describe("a run's title", () => {
     expect(titleOf(run(`${note}\n\n<data-${key}>Hello</data-${key}>`))).toBe("Hello")
     expect(titleOf(run("\n…\n"))).toBe("id")
     expect(firstLine("C# or #hashtag")).toBe("C# or #hashtag")
+    expect(firstLine("**Fix** `a b` of [#7](https://x.test/7), 2 ** 3 ** 4, `open")).toBe(
+      "Fix a b of #7, 2 ** 3 ** 4, `open"
+    )
   })
 
   it("is followed by the first line of a failed run's error", () => {

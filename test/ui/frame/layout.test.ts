@@ -134,3 +134,20 @@ describe("the form of a new webhook", () => {
     await page.context().close()
   })
 })
+
+describe("the sections in a narrow window", () => {
+  it("are in a menu that the next page closes", async () => {
+    const page = await ui.newPage({ signedIn: true, width: 390 })
+    await page.goto("/")
+    const menu = page.getByRole("button", { name: "Menu" })
+    await menu.waitFor()
+    expect(await page.getByRole("navigation", { name: "Sections" }).isVisible()).toBe(false)
+    expect((await page.getByRole("banner").boundingBox())!.height).toBeLessThan(60)
+    await menu.click()
+    expect(await menu.getAttribute("aria-expanded")).toBe("true")
+    await page.getByRole("link", { name: "Teams", exact: true }).click()
+    await page.getByRole("heading", { level: 1, name: "Teams" }).waitFor()
+    expect(await page.getByRole("navigation", { name: "Sections" }).isVisible()).toBe(false)
+    await page.context().close()
+  })
+})

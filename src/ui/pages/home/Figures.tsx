@@ -38,8 +38,8 @@ const figures: ReadonlyArray<Figure> = [
 
 /** The last 24 hours in four numbers, beside the 24 hours before. */
 export const Figures = ({ totals }: { readonly totals: Totals }) => (
-  <section aria-label="Last 24 hours">
-    <h2 className="sr-only">Last 24 hours</h2>
+  <section className="stack tight" aria-label="Last 24 hours">
+    <h2>Last 24 hours</h2>
     <dl className="figures">
       {figures.map((figure) => {
         const [now, before] = [figure.of(totals.last_day), figure.of(totals.day_before)]
