@@ -7,8 +7,13 @@ import { formatted, type Measured, medianOf } from "./Report.ts"
 import { migrated, openQueue, teamOf } from "./Seed.ts"
 import { startLeader, startServer } from "./Server.ts"
 
-/** Runs that end per second, from the first end to the last. */
-const endRate = async (place: Place, teams: number, runs: number): Promise<number> => {
+/** Runs that end per second, from the first end to the last. `working`: beside that, from the start of the servers on. */
+export const endRate = async (
+  place: Place,
+  teams: number,
+  runs: number,
+  { servers = 1, working = () => {} }: { readonly servers?: number; readonly working?: () => void } = {}
+): Promise<number> => {
   const names = Array.from({ length: teams }, (_, n) => teamOf(n))
   await startLeader(place, names)
   await migrated(place.databaseUrl)
@@ -21,7 +26,8 @@ const endRate = async (place: Place, teams: number, runs: number): Promise<numbe
   await queryPostgres(place.databaseUrl, "delete from webhook_trigger.runs")
   await queue.add(runs)
   await queue.close()
-  await startServer(place)
+  for (let n = 0; n < servers; n++) await startServer(place)
+  working()
   return runs / (await allEnded(place, runs))
 }
 

@@ -21,6 +21,7 @@ import { measurePurge } from "./Purge.ts"
 import { measureQueueDepth } from "./QueueDepth.ts"
 import { type Measured, toMarkdown } from "./Report.ts"
 import { migrated, seed } from "./Seed.ts"
+import { measureServers } from "./Servers.ts"
 import { slowLog, watchSlow } from "./Slow.ts"
 import { measureStorage } from "./Storage.ts"
 import { measureUntrusted } from "./Untrusted.ts"
@@ -30,6 +31,7 @@ import { measureWatchers } from "./Watchers.ts"
 const parts = [
   "queue",
   "teams",
+  "servers",
   "callers",
   "watchers",
   "deliveries",
@@ -47,7 +49,7 @@ const usage = `npm run scale -- [options]
   --only <part>   only ${parts.join(", ")}; may be repeated
   --quick         a tenth of everything and a short history, only to show that it works
   --runs <n>      the length of the history (5000000)
-  --rounds <n>    the number of rounds of the parts "queue" and "teams" (3)
+  --rounds <n>    the number of rounds of the parts "queue", "teams" and "servers" (3)
   --write         writes test/scale/measured.md`
 
 const { values } = parseArgs({
@@ -107,6 +109,7 @@ const measure = async (services: Services, tell: (measured: Measured) => void): 
   const { load } = makeLoad(undefined)
   if (wanted("queue")) tell(await measureQueueDepth(services, rounds, scaled(100_000)))
   if (wanted("teams")) tell(await measureManyTeams(services, rounds, scaled(10_000)))
+  if (wanted("servers")) tell(await measureServers(services, rounds, scaled(18_000)))
   if (wanted("callers")) tell(await measureWaitingCallers(services, load, scaled(10_000)))
   if (wanted("watchers")) tell(await measureWatchers(services, load, scaled(1_000), scaled(100), quick ? 1 : 5))
   if (wanted("deliveries")) tell(await measureDeliveries(services, scaled(10_000)))
