@@ -20,6 +20,8 @@ export interface Contender {
   readonly accepts: boolean
   /** Whether a leader gets every prompt soon after the load, because it was published before the response. */
   readonly publishesFirst?: true
+  /** Whether its programs work all the time, even at rest: they are stopped while others are measured beside them. */
+  readonly restless?: true
   readonly start: (place: Place) => Promise<Running>
 }
 

@@ -133,7 +133,7 @@ type Measures = ReturnType<typeof makeMeasures>
 export interface Stage extends Measures {
   readonly contender: Contender
   readonly running: Running
-  /** Does the work. Errors include the last output of the contender's programs. */
+  /** Does the work; a restless contender runs only meanwhile. Errors include the last output of its programs. */
   readonly perform: <A>(work: (stage: Stage) => Promise<A>) => Promise<A>
   readonly close: () => Promise<void>
 }
@@ -153,9 +153,17 @@ export const openStage = async (contender: Contender, bench: Bench): Promise<Sta
       ...makeMeasures(bench, running, place.database),
       contender,
       running,
-      perform: (work) => explained(() => work(stage)),
+      perform: async (work) => {
+        if (contender.restless) place.signal("SIGCONT")
+        try {
+          return await explained(() => work(stage))
+        } finally {
+          if (contender.restless) place.signal("SIGSTOP")
+        }
+      },
       close: place.close
     }
+    if (contender.restless) place.signal("SIGSTOP")
     return stage
   } catch (error) {
     await place.close()

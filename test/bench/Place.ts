@@ -19,6 +19,8 @@ export interface Place {
   /** The last output of each program, for an error. */
   readonly output: () => string
   readonly redis: () => Promise<RedisServer>
+  /** Stops all programs in place, or lets them go on. */
+  readonly signal: (signal: "SIGSTOP" | "SIGCONT") => void
   readonly close: () => Promise<void>
 }
 
@@ -58,6 +60,9 @@ export const openPlace = async ({ dir: base, postgres, rabbitmq }: Services): Pr
       const server = await startRedis(join(dir, "redis"))
       daemons.push(server)
       return server
+    },
+    signal: (signal) => {
+      for (const daemon of daemons) daemon.signal(signal)
     },
     close: async () => {
       await Promise.all(daemons.map((daemon) => daemon.stop("SIGKILL")))
