@@ -7,6 +7,7 @@ import { type Daemon, startDaemon } from "../support/Process.ts"
 import { createVhost, deleteVhost } from "../support/RabbitMq.ts"
 import { until } from "../support/Until.ts"
 import { type RedisServer, startRedis } from "./Redis.ts"
+import { type RestateServer, startRestate } from "./Restate.ts"
 import type { Services } from "./Services.ts"
 
 export interface Place {
@@ -19,6 +20,7 @@ export interface Place {
   /** The last output of each program, for an error. */
   readonly output: () => string
   readonly redis: () => Promise<RedisServer>
+  readonly restate: () => Promise<RestateServer>
   /** Stops all programs in place, or lets them go on. */
   readonly signal: (signal: "SIGSTOP" | "SIGCONT") => void
   readonly close: () => Promise<void>
@@ -58,6 +60,11 @@ export const openPlace = async ({ dir: base, postgres, rabbitmq }: Services): Pr
         .join(""),
     redis: async () => {
       const server = await startRedis(join(dir, "redis"))
+      daemons.push(server)
+      return server
+    },
+    restate: async () => {
+      const server = await startRestate(join(dir, "restate-server"))
       daemons.push(server)
       return server
     },

@@ -9,7 +9,20 @@ interface Needs {
   readonly leader?: true
   /** Otherwise the program that takes the prompts and finds the server's queues. */
   readonly worker?: string
-  readonly store?: "postgres" | "redis"
+  readonly store?: keyof typeof stores
+}
+
+/** A contender's store, and where its programs find it. All of them have the database. */
+const stores = {
+  postgres: async (_: Place) => ({ store: "postgres" as const, env: {} }),
+  redis: async (place: Place) => {
+    const { pid, port } = await place.redis()
+    return { store: { pid }, env: { REDIS_PORT: String(port) } }
+  },
+  restate: async (place: Place) => {
+    const { adminUrl, ingressUrl, pid } = await place.restate()
+    return { store: { pid }, env: { RESTATE_INGRESS: ingressUrl, RESTATE_ADMIN: adminUrl } }
+  }
 }
 
 const startRival =
@@ -17,13 +30,13 @@ const startRival =
   async (place: Place): Promise<Running> => {
     const webhooks = makeWebhooks()
     const port = await freePort()
-    const redis = store === "redis" ? await place.redis() : undefined
+    const started = store && (await stores[store](place))
     const env = {
       PORT: String(port),
       WEBHOOKS: JSON.stringify(webhooks),
       DATABASE_URL: place.databaseUrl,
       AMQP_URL: place.amqpUrl,
-      REDIS_PORT: String(redis?.port)
+      ...started?.env
     }
     const before = leader && (await startLeader(place))
     const server = await startProgram(place, program, env)
@@ -32,7 +45,7 @@ const startRival =
     return {
       pid: server.pid,
       startSeconds: server.startSeconds,
-      ...(store && { store: redis ?? "postgres" }),
+      ...(started && { store: started.store }),
       url: urls[0]!,
       urls: urls.slice(1),
       counts: async () => ({ ...(await consumer?.counts()), ...(await server.counts()) })
@@ -76,6 +89,25 @@ export const rivals: ReadonlyArray<Contender> = [
     waits: "no",
     accepts: true,
     start: startRival("pg-boss", { worker: "pg-boss-leader", store: "postgres" })
+  },
+  {
+    name: "dbos",
+    title: "DBOS, Fastify 5",
+    about:
+      "a queue on PostgreSQL with a partition for each team and `partitionConcurrency` 1; the workflows, with the answer as a step, are the runs; the worker polls every 10 ms and `getResult` every 25 ms, instead of every second; runs of one millisecond start in no particular order",
+    waits: "many teams",
+    accepts: true,
+    restless: true,
+    start: startRival("dbos", { worker: "dbos-leader", store: "postgres" })
+  },
+  {
+    name: "restate",
+    title: "Restate, Fastify 5",
+    about:
+      "a virtual object for each team on one Restate server, which syncs its log; its invocations, with the answer as a step, are the runs, and are kept for a day; `/send`, or a plain call to wait; webhooks on PostgreSQL, whose CPU time is not counted",
+    waits: "many teams",
+    accepts: true,
+    start: startRival("restate", { worker: "restate-leader", store: "restate" })
   },
   {
     name: "nest",

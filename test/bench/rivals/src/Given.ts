@@ -26,6 +26,9 @@ export const given = {
   },
   get redis() {
     return { host: "127.0.0.1", port: Number(env("REDIS_PORT")) }
+  },
+  get restate() {
+    return { ingress: env("RESTATE_INGRESS"), admin: env("RESTATE_ADMIN") }
   }
 }
 
