@@ -9,7 +9,7 @@ import { TestOrder } from "./test/support/TestOrder.ts"
 const withOwnClock = [
   "test/{engine,runtime}/**/*.test.ts",
   "test/{bus/BusMemory,bus/amqp/CancelListener,bus/amqp/Link,bus/http/silent-server,leader/{Stall,Work},leader/workspace/Lock,leader/agents/AgentTools,http/access/session}.test.ts",
-  "test/repo/sql/database/{PostgresClient,TestDatabase}.test.ts"
+  "test/repo/database/{PostgresClient,TestDatabase}.test.ts"
 ]
 
 /**
@@ -24,7 +24,7 @@ const faults = ["test/faults/rows/**/*.test.ts"]
 /** What rarely breaks and takes long: `npm run test:all`. */
 const release = [
   "test/package/**/*.test.ts",
-  "test/repo/sql/RepoSql.pglite.test.ts",
+  "test/repo/RepoSql.pglite.test.ts",
   "test/docs/commands.test.ts",
   "test/deploy/**/*.test.ts",
   "test/ui/frame/reflow.test.ts"

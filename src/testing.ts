@@ -8,9 +8,9 @@ import * as Engine from "./engine/Engine.ts"
 import { Renderer } from "./engine/prompt/Renderer.ts"
 import { Settings, type SettingsValues } from "./engine/Settings.ts"
 import { Limiter } from "./engine/step/Limiter.ts"
+import * as TestDatabase from "./repo/database/TestDatabase.ts"
 import type { Repo } from "./repo/Repo.ts"
-import * as TestDatabase from "./repo/sql/database/TestDatabase.ts"
-import * as RepoSql from "./repo/sql/RepoSql.ts"
+import * as RepoSql from "./repo/RepoSql.ts"
 
 export { LeaderBus } from "./bus/Bus.ts"
 export { BusMemory }

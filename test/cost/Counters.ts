@@ -2,7 +2,7 @@
 import { createRequire } from "node:module"
 import { Context, Effect, type Fiber, Layer, Metric, Scheduler } from "effect"
 import { vi } from "vitest"
-import { Session } from "../../src/repo/sql/database/Driver.ts"
+import { Session } from "../../src/repo/database/Driver.ts"
 
 /** The counts so far. */
 export interface Counts {

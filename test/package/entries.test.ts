@@ -29,9 +29,9 @@ const packageOf = (url: string): string | undefined => {
   return name === "effect" && folder !== undefined && folder !== "internal" ? `${name}/${folder}` : name
 }
 
-/** `engine`, `repo/sql`, or a file such as `index.js`. */
+/** `engine`, `repo/database`, or a file such as `index.js`. */
 const roomOf = (path: string): string | undefined =>
-  /^(?:bus|repo)\/(?:amqp|http|sql)(?=\/)/.exec(path)?.[0] ?? /^[^/]+/.exec(path)?.[0]
+  /^(?:bus\/(?:amqp|http)|repo\/database)(?=\/)/.exec(path)?.[0] ?? /^[^/]+/.exec(path)?.[0]
 
 const sorted = (names: Iterable<string | undefined>): ReadonlyArray<string> =>
   [...new Set(names)].filter((name) => name !== undefined).sort()
@@ -107,7 +107,7 @@ const entries = [
       ...["effect", "effect/reactivity", "effect/schema", "effect/sql", "effect/testing"],
       ...["ipaddr.js", "liquidjs", "marked", "nanotar", "standardwebhooks", "tinyqueue", "uuid"]
     ],
-    own: ["bus", "domain", "engine", "repo", "repo/sql", "runtime", "settings", "telemetry", "testing.js"],
+    own: ["bus", "domain", "engine", "repo", "repo/database", "runtime", "settings", "telemetry", "testing.js"],
     heavy: ["@effect/sql-pg"]
   },
   {
@@ -119,14 +119,14 @@ const entries = [
   {
     entry: "postgres",
     packages: ["@effect/sql-pg", "effect", "effect/reactivity", "effect/schema", "effect/sql", "uuid"],
-    own: ["domain", "postgres.js", "repo", "repo/sql", "runtime", "telemetry"],
+    own: ["domain", "postgres.js", "repo", "repo/database", "runtime", "telemetry"],
     heavy: ["@effect/sql-pg"]
   },
   {
     entry: "pglite",
     // PGlite itself is loaded with the layer.
     packages: ["@effect/sql-pg", "effect", "effect/reactivity", "effect/schema", "effect/sql", "nanotar", "uuid"],
-    own: ["domain", "pglite.js", "repo", "repo/sql", "runtime", "telemetry"],
+    own: ["domain", "pglite.js", "repo", "repo/database", "runtime", "telemetry"],
     heavy: ["@effect/sql-pg"]
   }
 ]

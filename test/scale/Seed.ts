@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
 import pg from "pg"
-import * as PostgresClient from "../../src/repo/sql/database/PostgresClient.ts"
+import * as PostgresClient from "../../src/repo/database/PostgresClient.ts"
 
 /** The size of the history. */
 export interface History {

@@ -2,8 +2,8 @@
 import { Effect, Layer, Redacted } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import * as LeaderAmqp from "../../src/bus/amqp/LeaderAmqp.ts"
-import * as PostgresClient from "../../src/repo/sql/database/PostgresClient.ts"
-import * as RepoSql from "../../src/repo/sql/RepoSql.ts"
+import * as PostgresClient from "../../src/repo/database/PostgresClient.ts"
+import * as RepoSql from "../../src/repo/RepoSql.ts"
 import { freshDatabase, freshVhost } from "./fresh.ts"
 
 export const repoOnPostgres = Layer.unwrap(

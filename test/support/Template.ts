@@ -1,6 +1,6 @@
 /** The database that tests' databases are copied from: migrated, since migrating one takes four times as long as a copy. */
 import { Effect, Layer, Redacted } from "effect"
-import * as PostgresClient from "../../src/repo/sql/database/PostgresClient.ts"
+import * as PostgresClient from "../../src/repo/database/PostgresClient.ts"
 import { queryPostgres } from "./Postgres.ts"
 
 /** Creates and migrates it on this server. */

@@ -18,7 +18,7 @@ export interface DayUse {
   readonly cost_usd: number
 }
 
-/** The cost that counts, as in `repo/sql/migrations/0001_step_accepts.ts`. */
+/** The cost that counts, as in `repo/migrations/0001_step_accepts.ts`. */
 export const countedCost = ({ cost_usd, priced_runs, runs }: DayUse, unknown_cost_usd: number): number =>
   cost_usd + Math.max(0, runs - priced_runs) * unknown_cost_usd
 

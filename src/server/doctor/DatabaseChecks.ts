@@ -1,7 +1,7 @@
 import { Effect, Option, Queue, Redacted } from "effect"
-import { causeOf, readOnly } from "../../repo/sql/database/Database.ts"
-import { openSession, type Session } from "../../repo/sql/database/Driver.ts"
-import { advice, sessionOf } from "../../repo/sql/database/PostgresAddress.ts"
+import { causeOf, readOnly } from "../../repo/database/Database.ts"
+import { openSession, type Session } from "../../repo/database/Driver.ts"
+import { advice, sessionOf } from "../../repo/database/PostgresAddress.ts"
 import { type Examined, failedAt, oneLine, passed } from "./Check.ts"
 
 const names = [

@@ -1,0 +1,83 @@
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import * as AdminKeyStoreSql from "./access/AdminKeyStoreSql.ts"
+import * as ApiKeyStoreSql from "./access/ApiKeyStoreSql.ts"
+import * as AuditStoreSql from "./access/AuditStoreSql.ts"
+import * as LeaderKeyStoreSql from "./access/LeaderKeyStoreSql.ts"
+import * as OwnerStoreSql from "./access/OwnerStoreSql.ts"
+import * as ReplyKeyStoreSql from "./access/ReplyKeyStoreSql.ts"
+import * as SecretKeyStoreSql from "./access/SecretKeyStoreSql.ts"
+import * as SessionStoreSql from "./access/SessionStoreSql.ts"
+import * as AlertStoreSql from "./alert/AlertStoreSql.ts"
+import * as ChangeFeedSql from "./ChangeFeedSql.ts"
+import type { Notifications } from "./database/Notifications.ts"
+import * as DeliveryStoreSql from "./delivery/DeliveryStoreSql.ts"
+import * as DestinationStoreSql from "./delivery/DestinationStoreSql.ts"
+import * as HistoryStoreSql from "./history/HistoryStoreSql.ts"
+import * as RequestStoreSql from "./history/RequestStoreSql.ts"
+import * as TeamStoreSql from "./manage/TeamStoreSql.ts"
+import * as WebhookStoreSql from "./manage/WebhookStoreSql.ts"
+import type { Repo } from "./Repo.ts"
+import * as FileStoreSql from "./run/FileStoreSql.ts"
+import * as HttpLeaderStoreSql from "./run/HttpLeaderStoreSql.ts"
+import * as LaneStoreSql from "./run/LaneStoreSql.ts"
+import * as OfferStoreSql from "./run/OfferStoreSql.ts"
+import * as ProgressStoreSql from "./run/ProgressStoreSql.ts"
+import * as RunStoreSql from "./run/RunStoreSql.ts"
+import * as ThreadStoreSql from "./run/ThreadStoreSql.ts"
+import * as TimeStoreSql from "./TimeStoreSql.ts"
+
+export { migrate } from "./database/Migrations.ts"
+export { Notifications } from "./database/Notifications.ts"
+
+/** A client that transforms names, for instance to camel case, would not find our columns. */
+const plainNames = Layer.effect(
+  SqlClient.SqlClient,
+  Effect.map(SqlClient.SqlClient, (sql) => sql.withoutTransforms())
+)
+
+/**
+ * The rows in PostgreSQL or PGlite, with the same SQL. `PostgresClient.layer` and `PgliteClient.layer` provide what it
+ * needs, with the tables in place.
+ *
+ * It also works on the host's `SqlClient`, beside the host's own tables: ours are in the schema `webhook_trigger`. Then
+ * the host runs `migrate` first, and chooses how this process learns of changes sooner than by polling once a second:
+ * `PostgresNotifications.layer`, or `Notifications.layerPolling`.
+ *
+ * ```ts
+ * RepoSql.layer.pipe(
+ *   Layer.provide(PostgresNotifications.layer({ url })),
+ *   Layer.provide(Layer.effectDiscard(RepoSql.migrate)),
+ *   Layer.provide(PgClient.layer({ url }))
+ * )
+ * ```
+ *
+ * Every statement is given up after 10 seconds. To end it in the database too, set `statement_timeout` and
+ * `lock_timeout` on the connections, as `PostgresClient.layer` does.
+ */
+export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications> = Layer.mergeAll(
+  TeamStoreSql.layer,
+  WebhookStoreSql.layer,
+  RunStoreSql.layer,
+  ThreadStoreSql.layer,
+  LaneStoreSql.layer,
+  HistoryStoreSql.layer,
+  ProgressStoreSql.layer,
+  FileStoreSql.layer,
+  RequestStoreSql.layer,
+  OfferStoreSql.layer,
+  DestinationStoreSql.layer,
+  DeliveryStoreSql.layer,
+  AlertStoreSql.layer,
+  AdminKeyStoreSql.layer,
+  ReplyKeyStoreSql.layer,
+  SecretKeyStoreSql.layer,
+  SessionStoreSql.layer,
+  LeaderKeyStoreSql.layer,
+  ApiKeyStoreSql.layer,
+  OwnerStoreSql.layer,
+  HttpLeaderStoreSql.layer,
+  AuditStoreSql.layer,
+  TimeStoreSql.layer,
+  ChangeFeedSql.layer
+).pipe(Layer.provide(plainNames))

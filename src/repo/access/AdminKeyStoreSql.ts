@@ -1,0 +1,34 @@
+import { Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { fromRow } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { AdminKeyStore } from "./AdminKeyStore.ts"
+
+export const layer: Layer.Layer<AdminKeyStore, never, SqlClient.SqlClient> = Layer.effect(
+  AdminKeyStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const adminKeyHash = bounded(sql`select hash from webhook_trigger.secrets where name = 'admin_key'`).pipe(
+      Effect.map(([row]) => Option.map(Option.fromNullishOr(row), (row) => fromRow<{ hash: Uint8Array }>(row).hash)),
+      Effect.withSpan("AdminKeyStore.adminKeyHash")
+    )
+
+    const claimAdminKeyHash = <E>(hash: Uint8Array, show: Effect.Effect<void, E>) =>
+      Effect.gen(function* () {
+        const stored = yield* sql`
+          insert into webhook_trigger.secrets (name, hash) values ('admin_key', ${hash})
+          on conflict do nothing returning name`
+        // What was shown is committed, unless the database fails then.
+        if (stored.length > 0) yield* Effect.uninterruptible(show)
+      }).pipe(
+        sql.withTransaction,
+        bounded,
+        Effect.andThen(adminKeyHash),
+        Effect.map(Option.getOrElse(() => hash)),
+        Effect.withSpan("AdminKeyStore.claimAdminKeyHash")
+      )
+
+    return AdminKeyStore.of({ adminKeyHash, claimAdminKeyHash })
+  })
+)

@@ -1,0 +1,209 @@
+import { DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { AuditDraft } from "../../domain/access/AuditEvent.ts"
+import { Destination, type DestinationRow, toDestination } from "../../domain/delivery/Destination.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import type { DestinationId } from "../../domain/Id.ts"
+import { storable } from "../../domain/StorableText.ts"
+import { audited, shownFields } from "../access/Audit.ts"
+import { fromRow, toColumns } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import {
+  type DestinationChange,
+  DestinationStore,
+  type FaultBeside,
+  type Owner,
+  type SealedFields
+} from "./DestinationStore.ts"
+import { givenUp } from "./EndButtons.ts"
+
+/** What events show of a destination: what the API shows, without what is not a person's. */
+const auditedFields = Object.keys(Destination.fields).filter(
+  (field) => !["id", "created_at", "updated_at", "failing_since", "paused_until"].includes(field)
+)
+
+/** What is no longer so once people switch it on, or resume it. */
+const resumed = { paused: null, disabled_reason: null, failing_since: null, paused_until: null }
+
+type Service = DestinationStore["Service"]
+
+const shown = shownFields(auditedFields)
+
+export const layer: Layer.Layer<DestinationStore, never, SqlClient.SqlClient> = Layer.effect(
+  DestinationStore,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const isOf = (owner: Owner) => (owner === null ? sql`webhook_id is null` : sql`webhook_id = ${owner}`)
+
+    /** Until the transaction's end, no other destination of the owner is checked. The next statement reads what others did. */
+    const lock = Effect.fnUntraced(function* (owner: Owner) {
+      const rows =
+        owner === null
+          ? yield* sql`select 1 from webhook_trigger.alert_state for update`
+          : yield* sql`select 1 from webhook_trigger.webhooks where id = ${owner} for no key update`
+      if (rows.length === 0) return yield* new NotFound()
+    })
+
+    const check = Effect.fnUntraced(function* (
+      owner: Owner,
+      faultBeside: FaultBeside | undefined,
+      self?: DestinationId
+    ) {
+      const others = faultBeside === undefined ? [] : yield* destinations(owner)
+      const fault = faultBeside?.(others.filter(({ id }) => id !== self))
+      if (fault !== undefined) return yield* fault
+    })
+
+    const createDestination = Effect.fn("DestinationStore.createDestination")(
+      function* (
+        row: DestinationRow,
+        { audit, faultBeside }: NonNullable<Parameters<Service["createDestination"]>[1]> = {}
+      ) {
+        const owner = row.webhook_id ?? null
+        yield* lock(owner)
+        yield* check(owner, faultBeside)
+        yield* sql`
+        with created as (
+          insert into webhook_trigger.destinations ${sql.insert(toColumns(row))} returning *
+        ), ${audited(sql, audit, sql`select id::text as object, null as before, ${shown("created")} as after from created`)}
+        select id from created`
+        return toDestination(row)
+      },
+      sql.withTransaction,
+      bounded
+    )
+
+    const destinations = Effect.fn("DestinationStore.destinations")(function* (owner: Owner) {
+      const rows = yield* sql`
+        select * from webhook_trigger.destinations where ${isOf(owner)} order by created_at, id`
+      return rows.map((row) => toDestination(fromRow<DestinationRow>(row)))
+    }, bounded)
+
+    const destinationRows = bounded(sql`select * from webhook_trigger.destinations`).pipe(
+      Effect.map((rows) => rows.map((row) => fromRow<DestinationRow>(row))),
+      Effect.withSpan("DestinationStore.destinationRows")
+    )
+
+    const destinationRow = Effect.fn("DestinationStore.destinationRow")(function* (owner: Owner, id: DestinationId) {
+      const [row] = yield* sql`
+        select * from webhook_trigger.destinations where id = ${id} and ${isOf(owner)}`
+      return row ? fromRow<DestinationRow>(row) : yield* new NotFound()
+    }, bounded)
+
+    const update = Effect.fnUntraced(function* (
+      owner: Owner,
+      id: DestinationId,
+      change: DestinationChange,
+      audit: AuditDraft | undefined
+    ) {
+      const { enabled, paused, updated_at } = change
+      const isResumed = paused === false || (enabled === true && paused === undefined)
+      const columns = toColumns({ ...change, ...(isResumed && resumed) })
+      const [row] = yield* sql`
+        with before as materialized (
+          select * from webhook_trigger.destinations where id = ${id} and ${isOf(owner)} for update
+        ), changed as (
+          update webhook_trigger.destinations d set ${sql.update(columns)} from before where d.id = before.id
+          returning d.*
+        ), failed as (
+          update webhook_trigger.deliveries d set
+            status = ${givenUp}, next_attempt_at = null, finished_at = ${DateTime.toDateUtc(updated_at)}
+          where ${enabled === false} and status = 'pending' and destination_id in (select id from before)
+        ), ${audited(
+          sql,
+          audit,
+          sql`select b.id::text as object, ${shown("b")} as before, ${shown("c")} as after from before b, changed c`
+        )}
+        select * from changed`
+      return row ? toDestination(fromRow<DestinationRow>(row)) : yield* new NotFound()
+    })
+
+    const updateDestination = Effect.fn("DestinationStore.updateDestination")(function* (
+      ...[owner, id, change, { audit, faultBeside } = {}]: Parameters<Service["updateDestination"]>
+    ) {
+      const updated = update(owner, id, change, audit)
+      if (faultBeside === undefined) return yield* updated
+      return yield* sql.withTransaction(
+        lock(owner).pipe(Effect.andThen(check(owner, faultBeside, id)), Effect.andThen(updated))
+      )
+    }, bounded)
+
+    const isAuthor = Effect.fn("DestinationStore.isAuthor")(function* (
+      ...[{ id, team }, { ids, isSameApp = false }]: Parameters<Service["isAuthor"]>
+    ) {
+      const rows = yield* sql`
+        select 1 from webhook_trigger.destinations d join webhook_trigger.webhooks w on w.id = d.webhook_id
+        where w.team = ${team} and (
+          exists (
+            select from json_array_elements_text(d.authors) as author
+            where author in (select json_array_elements_text(${JSON.stringify(ids)}::json))
+          ) or (${isSameApp}::boolean and w.id = ${id} and d.enabled and d.kind in ('slack', 'slack-message'))
+        ) limit 1`
+      return rows.length > 0
+    }, bounded)
+
+    const rememberAuthors = Effect.fn("DestinationStore.rememberAuthors")(function* (
+      id: DestinationId,
+      authors: ReadonlyArray<string>
+    ) {
+      yield* sql`update webhook_trigger.destinations set ${sql.update(toColumns({ authors }))} where id = ${id}`
+    }, bounded)
+
+    const comment = Effect.fn("DestinationStore.comment")(function* (id: DestinationId, target: string) {
+      const [row] = yield* sql<{ readonly comment_id: string }>`
+        select comment_id from webhook_trigger.comments where destination_id = ${id} and target = ${storable(target)}`
+      return row?.comment_id
+    }, bounded)
+
+    const rememberComment = Effect.fn("DestinationStore.rememberComment")(function* (
+      id: DestinationId,
+      target: string,
+      comment_id: string
+    ) {
+      yield* sql`
+        insert into webhook_trigger.comments (destination_id, target, comment_id)
+        select id, ${storable(target)}, ${comment_id} from webhook_trigger.destinations where id = ${id}
+        on conflict (destination_id, target) do update set comment_id = excluded.comment_id`
+    }, bounded)
+
+    const sealAgain = Effect.fn("DestinationStore.sealAgain")(function* (
+      { id, sealed_headers, sealed_secret }: DestinationRow,
+      sealed: Partial<SealedFields>
+    ) {
+      const rows = yield* sql`
+        update webhook_trigger.destinations set ${sql.update(toColumns(sealed))}
+        where id = ${id} and sealed_secret = ${sealed_secret}
+          and sealed_headers is not distinct from ${sealed_headers ?? null}::text
+        returning id`
+      return rows.length > 0
+    }, bounded)
+
+    const deleteDestination = Effect.fn("DestinationStore.deleteDestination")(function* (
+      owner: Owner,
+      id: DestinationId,
+      audit?: AuditDraft
+    ) {
+      const rows = yield* sql`
+        with deleted as (
+          delete from webhook_trigger.destinations where id = ${id} and ${isOf(owner)} returning *
+        ), ${audited(sql, audit, sql`select id::text as object, ${shown("deleted")} as before, null as after from deleted`)}
+        select id from deleted`
+      if (rows.length === 0) return yield* new NotFound()
+    }, bounded)
+
+    return DestinationStore.of({
+      createDestination,
+      destinations,
+      destinationRows,
+      destinationRow,
+      updateDestination,
+      isAuthor,
+      rememberAuthors,
+      comment,
+      rememberComment,
+      sealAgain,
+      deleteDestination
+    })
+  })
+)
