@@ -1,13 +1,13 @@
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import * as AdminKeyStoreSql from "./access/AdminKeyStoreSql.ts"
-import * as ApiKeyStoreSql from "./access/ApiKeyStoreSql.ts"
-import * as AuditStoreSql from "./access/AuditStoreSql.ts"
-import * as LeaderKeyStoreSql from "./access/LeaderKeyStoreSql.ts"
-import * as OwnerStoreSql from "./access/OwnerStoreSql.ts"
-import * as ReplyKeyStoreSql from "./access/ReplyKeyStoreSql.ts"
-import * as SecretKeyStoreSql from "./access/SecretKeyStoreSql.ts"
-import * as SessionStoreSql from "./access/SessionStoreSql.ts"
+import { AdminKeyStore } from "./access/AdminKeyStore.ts"
+import { ApiKeyStore } from "./access/ApiKeyStore.ts"
+import { AuditStore } from "./access/AuditStore.ts"
+import { LeaderKeyStore } from "./access/LeaderKeyStore.ts"
+import { OwnerStore } from "./access/OwnerStore.ts"
+import { ReplyKeyStore } from "./access/ReplyKeyStore.ts"
+import { SecretKeyStore } from "./access/SecretKeyStore.ts"
+import { SessionStore } from "./access/SessionStore.ts"
 import * as AlertStoreSql from "./alert/AlertStoreSql.ts"
 import * as ChangeFeedSql from "./ChangeFeedSql.ts"
 import type { Notifications } from "./database/Notifications.ts"
@@ -69,15 +69,15 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   DestinationStoreSql.layer,
   DeliveryStoreSql.layer,
   AlertStoreSql.layer,
-  AdminKeyStoreSql.layer,
-  ReplyKeyStoreSql.layer,
-  SecretKeyStoreSql.layer,
-  SessionStoreSql.layer,
-  LeaderKeyStoreSql.layer,
-  ApiKeyStoreSql.layer,
-  OwnerStoreSql.layer,
+  AdminKeyStore.layer,
+  ReplyKeyStore.layer,
+  SecretKeyStore.layer,
+  SessionStore.layer,
+  LeaderKeyStore.layer,
+  ApiKeyStore.layer,
+  OwnerStore.layer,
   HttpLeaderStoreSql.layer,
-  AuditStoreSql.layer,
+  AuditStore.layer,
   TimeStoreSql.layer,
   ChangeFeedSql.layer
 ).pipe(Layer.provide(plainNames))

@@ -1,5 +1,7 @@
-import { Context, type Effect } from "effect"
-import type { Unavailable } from "../../domain/Errors.ts"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { fromRow } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
 
 /** The key that signs prompts, so that only a recipient of a prompt can reply. */
 export interface ReplyKey {
@@ -8,7 +10,13 @@ export interface ReplyKey {
 }
 
 /** The key that signs prompts. */
-export class ReplyKeyStore extends Context.Service<
-  ReplyKeyStore,
-  { readonly replyKey: Effect.Effect<ReplyKey, Unavailable> }
->()("webhook-trigger/ReplyKeyStore") {}
+export class ReplyKeyStore extends Context.Service<ReplyKeyStore>()("webhook-trigger/ReplyKeyStore", {
+  make: Effect.map(SqlClient.SqlClient, (sql) => ({
+    replyKey: bounded(sql`select key from webhook_trigger.reply_key`).pipe(
+      Effect.map(([row]) => fromRow<ReplyKey>(row!)),
+      Effect.withSpan("ReplyKeyStore.replyKey")
+    )
+  }))
+}) {
+  static readonly layer = Layer.effect(ReplyKeyStore, ReplyKeyStore.make)
+}

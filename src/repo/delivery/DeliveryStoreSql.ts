@@ -4,7 +4,7 @@ import type { DeliveryAttempt, EventDelivery } from "../../domain/delivery/Deliv
 import { NotFound } from "../../domain/Errors.ts"
 import type { DeliveryId, DestinationId, RunId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import { isRunOf } from "../access/OwnerStoreSql.ts"
+import { isRunOf } from "../access/Ownership.ts"
 import { notify } from "../Changes.ts"
 import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"

@@ -7,7 +7,7 @@ import { allStatuses } from "../../domain/run/RunStatus.ts"
 import type { WorkNow } from "../../domain/run/Statistics.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { DayUse } from "../../domain/webhook/Budget.ts"
-import { isRunOf, type Teams } from "../access/OwnerStoreSql.ts"
+import { isRunOf, type Teams } from "../access/Ownership.ts"
 import { fromRow, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import {

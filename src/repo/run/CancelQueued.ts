@@ -1,7 +1,7 @@
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { CancelledBy } from "../../domain/run/Run.ts"
-import { isRunOf } from "../access/OwnerStoreSql.ts"
+import { isRunOf } from "../access/Ownership.ts"
 import { notify } from "../Changes.ts"
 import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
