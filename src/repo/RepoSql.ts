@@ -8,11 +8,11 @@ import { OwnerStore } from "./access/OwnerStore.ts"
 import { ReplyKeyStore } from "./access/ReplyKeyStore.ts"
 import { SecretKeyStore } from "./access/SecretKeyStore.ts"
 import { SessionStore } from "./access/SessionStore.ts"
-import * as AlertStoreSql from "./alert/AlertStoreSql.ts"
+import { AlertStore } from "./alert/AlertStore.ts"
 import * as ChangeFeedSql from "./ChangeFeedSql.ts"
 import type { Notifications } from "./database/Notifications.ts"
-import * as DeliveryStoreSql from "./delivery/DeliveryStoreSql.ts"
-import * as DestinationStoreSql from "./delivery/DestinationStoreSql.ts"
+import { DeliveryStore } from "./delivery/DeliveryStore.ts"
+import { DestinationStore } from "./delivery/DestinationStore.ts"
 import * as HistoryStoreSql from "./history/HistoryStoreSql.ts"
 import * as RequestStoreSql from "./history/RequestStoreSql.ts"
 import * as TeamStoreSql from "./manage/TeamStoreSql.ts"
@@ -66,9 +66,9 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   FileStoreSql.layer,
   RequestStoreSql.layer,
   OfferStoreSql.layer,
-  DestinationStoreSql.layer,
-  DeliveryStoreSql.layer,
-  AlertStoreSql.layer,
+  DestinationStore.layer,
+  DeliveryStore.layer,
+  AlertStore.layer,
   AdminKeyStore.layer,
   ReplyKeyStore.layer,
   SecretKeyStore.layer,

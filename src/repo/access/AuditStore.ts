@@ -18,7 +18,7 @@ export interface AuditFilter {
 }
 
 /** A page of events, newest first. */
-export interface AuditQuery extends AuditFilter {
+interface AuditQuery extends AuditFilter {
   readonly limit: number
   /** Opaque; from the previous page. */
   readonly cursor?: string

@@ -4,7 +4,7 @@ import { fromRow } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 
 /** The key that signs prompts, so that only a recipient of a prompt can reply. */
-export interface ReplyKey {
+interface ReplyKey {
   /** 32 bytes, the same for all replicas, from the first start on. */
   readonly key: Uint8Array
 }

@@ -1,4 +1,4 @@
-/** What a measurement changes: a plain function, which every driver calls while it holds the alerts. */
+/** What a measurement changes: a plain function, which `AlertStore` calls while it holds the alerts. */
 import { DateTime, Duration } from "effect"
 import type { Alert } from "../../domain/alert/Alert.ts"
 import type { AlertEvent } from "../../domain/delivery/DestinationEvent.ts"

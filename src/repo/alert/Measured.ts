@@ -23,7 +23,12 @@ export const makeMeasured = Effect.gen(function* () {
     order by r.seq desc limit ${limit}::int
   )`
 
-  /** Each webhook is a few steps in one index: to its last success, and on to its failures after that. */
+  /**
+   * How many runs of each webhook failed or timed out since its last success, and since it was resumed or enabled, in the
+   * order of acceptance; more than `most` count as `most`. Runs over a budget do not count. Webhooks without any are absent.
+   *
+   * Each webhook is a few steps in one index: to its last success, and on to its failures after that.
+   */
   const failuresInARow = Effect.fn("AlertStore.failuresInARow")(function* (most: number) {
     const rows = yield* sql<{ readonly webhook_id: WebhookId; readonly failures: number }>`
       select w.id as webhook_id, failed.failures from webhook_trigger.webhooks w
@@ -43,6 +48,7 @@ export const makeMeasured = Effect.gen(function* () {
     return new Map(rows.map(({ failures, webhook_id }) => [webhook_id, Math.min(failures, most)]))
   }, bounded)
 
+  /** The paused webhooks that have had a successful run since the pause. */
   const recovered = bounded(
     sql<{ readonly id: WebhookId }>`
       select w.id from webhook_trigger.webhooks w where w.paused_at is not null and exists (
@@ -53,6 +59,7 @@ export const makeMeasured = Effect.gen(function* () {
     Effect.withSpan("AlertStore.recovered")
   )
 
+  /** The successful runs accepted since a whole hour, by webhook, with the 95th percentile of their durations. */
   const durations = Effect.fn("AlertStore.durations")(function* (since: DateTime.Utc) {
     const from = sql`${DateTime.toDateUtc(since)}::timestamptz`
     return yield* sql<{ readonly webhook_id: WebhookId; readonly runs: number; readonly p95_ms: number }>`
@@ -72,6 +79,7 @@ export const makeMeasured = Effect.gen(function* () {
       from ranked group by 1`
   }, bounded)
 
+  /** `HistoryStore.dayUse` of several webhooks; those without any use are absent. */
   const dayUses = Effect.fn("AlertStore.dayUses")(function* (ids: ReadonlyArray<WebhookId>, at: DateTime.Utc) {
     if (ids.length === 0) return new Map<WebhookId, DayUse>()
     const day = sql`(${DateTime.toDateUtc(at)}::timestamptz at time zone 'utc')::date`

@@ -10,14 +10,18 @@ import { storable } from "../../domain/StorableText.ts"
 import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { runColumns, runFromRow } from "../RunColumns.ts"
-import {
-  type AttemptResult,
-  type ClaimOptions,
-  type DueDelivery,
-  movedAttempt,
-  storedAttempts
-} from "./DeliveryStore.ts"
+import type { AttemptResult, ClaimOptions, DueDelivery } from "./DeliveryStore.ts"
 import { givenUp } from "./EndButtons.ts"
+
+/** Of one delivery, the newest attempts that are stored. */
+const storedAttempts = 20
+
+/** In the log of a delivery whose run the webhook had in another team: why nothing was sent. */
+const movedAttempt = (at: DateTime.Utc): DeliveryAttempt => ({
+  at,
+  duration_ms: 0,
+  error: "the webhook was moved to another team"
+})
 
 /** An attempt as `attempts` has it: with its time as text. */
 const toStored = ({ at, ...rest }: DeliveryAttempt) => ({
@@ -91,6 +95,11 @@ export const makeAttempts = Effect.gen(function* () {
     return new Map<AlertId | null, Alert>(alerts.map((alert) => [alert.id, alert]))
   })
 
+  /**
+   * Takes deliveries whose attempts are due, of each bucket of a destination the ones that are due longest. Of one whose runs
+   * share a comment, a single one over all servers, so that each finds what the one before has written. Those of a
+   * destination that was switched off as their run ended fail, and those of runs that the webhook had in another team.
+   */
   const claimDeliveries = Effect.fn("DeliveryStore.claimDeliveries")(function* (options: ClaimOptions) {
     const { inProgress, limit, limitOfEach, limitOfFailing, now, until } = options
     const { limitOfCaller, limitOfCallback, limitOfCallbacks } = options
@@ -206,12 +215,17 @@ export const makeAttempts = Effect.gen(function* () {
     )
   }, bounded)
 
+  /** These are no longer claimed: no attempt was made, or it was interrupted. */
   const releaseClaims = Effect.fn("DeliveryStore.releaseClaims")(function* (ids: ReadonlyArray<DeliveryId>) {
     yield* sql`
       with released as (delete from webhook_trigger.comment_writers where delivery_id = any(${uuids(sql, ids)}))
       update webhook_trigger.deliveries set claimed_until = null where id = any(${uuids(sql, ids)})`
   }, bounded)
 
+  /**
+   * Records attempts. A destination that is gone is switched off, and its pending deliveries fail. One that has failed since
+   * before `failingBefore` is paused, so that they are kept. Returns these destinations.
+   */
   const recordAttempts = Effect.fn("DeliveryStore.recordAttempts")(function* (
     results: ReadonlyArray<AttemptResult>,
     failingBefore: DateTime.Utc

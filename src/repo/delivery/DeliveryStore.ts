@@ -1,13 +1,22 @@
-import { Context, type DateTime, type Effect } from "effect"
+import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
 import type { Alert } from "../../domain/alert/Alert.ts"
 import type { DeliveryAttempt, DeliveryStatus, EventDelivery } from "../../domain/delivery/Delivery.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import type { AlertEvent, DestinationRunEvent } from "../../domain/delivery/DestinationEvent.ts"
-import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
+import { NotFound } from "../../domain/Errors.ts"
 import type { DeliveryId, DestinationId, RunId, WebhookId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import { isRunOf } from "../access/Ownership.ts"
+import { notify } from "../Changes.ts"
+import { fromRow } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import { decodeCursor, encodeCursor } from "../history/Cursor.ts"
+import { makeAttempts } from "./Attempts.ts"
 import type { Owner } from "./DestinationStore.ts"
+import { makeDeliverEarly } from "./EarlyEvents.ts"
+import { makeEndButtons } from "./EndButtons.ts"
 
 /** What a delivery is about: the start or the end of a run, or an alert. */
 type About =
@@ -98,85 +107,163 @@ export interface DeliveryPage {
   readonly next_cursor: string | null
 }
 
-/** Of one delivery, the newest attempts that are stored. */
-export const storedAttempts = 20
+const columns = `d.id, d.destination_id, d.webhook_id, d.run_id, d.alert_id, d.event, d.status, d.created_at, d.next_attempt_at,
+  d.finished_at, d.attempts, d.seq::float8 as seq`
 
-/** In the log of a delivery whose run the webhook had in another team: why nothing was sent. */
-export const movedAttempt = (at: DateTime.Utc): DeliveryAttempt => ({
-  at,
-  duration_ms: 0,
-  error: "the webhook was moved to another team"
-})
+type StoredAttempt = Omit<DeliveryAttempt, "at"> & { readonly at: string }
+
+const fromStored = (row: object): EventDelivery => {
+  const { attempts, ...delivery } = fromRow<
+    Omit<EventDelivery, "attempts"> & { readonly attempts: ReadonlyArray<StoredAttempt>; readonly seq?: number }
+  >(row)
+  const { seq: _, ...shown } = delivery
+  return { ...shown, attempts: attempts.map(({ at, ...rest }) => ({ ...rest, at: DateTime.makeUnsafe(at) })) }
+}
 
 /**
  * What is sent to destinations. The statement that ends a run also writes a delivery for each enabled destination of its
  * webhook that wants the event, and notifies with `DeliveryDue`. So no end is forgotten. `AlertStore` writes those of alerts.
  */
-export class DeliveryStore extends Context.Service<
-  DeliveryStore,
-  {
+export class DeliveryStore extends Context.Service<DeliveryStore>()("webhook-trigger/DeliveryStore", {
+  make: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const isOf = (owner: Owner) => (owner === null ? sql`d.webhook_id is null` : sql`d.webhook_id = ${owner}`)
+
+    const isRunOfTeams = (owners: DeliveryQuery["owners"]) =>
+      owners === undefined
+        ? sql`true`
+        : sql`(d.run_id is null or exists (
+            select from webhook_trigger.runs r where r.id = d.run_id and ${isRunOf(sql, "r", owners)}
+          ))`
+
+    const attempts = yield* makeAttempts
     /**
      * Writes the deliveries of `run.started` for runs in work, and of `run.awaiting_approval`, and notifies; returns how many. A
      * run has one of each for each destination. Its end writes those of its start that are missing, so none is forgotten.
      */
-    readonly deliverEarly: (now: DateTime.Utc) => Effect.Effect<number, Unavailable>
+    const deliverEarly = yield* makeDeliverEarly
     /**
      * Makes deliveries due once more whose messages have buttons of runs that no longer ask, if they were written since then, and
      * notifies; returns how many. Their messages count as delivered, whatever becomes of that.
      */
-    readonly endButtons: (since: DateTime.Utc, now: DateTime.Utc) => Effect.Effect<number, Unavailable>
-    /**
-     * Takes deliveries whose attempts are due, of each bucket of a destination the ones that are due longest. Of one whose runs
-     * share a comment, a single one over all servers, so that each finds what the one before has written. Those of a
-     * destination that was switched off as their run ended fail, and those of runs that the webhook had in another team.
-     */
-    readonly claimDeliveries: (options: ClaimOptions) => Effect.Effect<ReadonlyArray<DueDelivery>, Unavailable>
-    /**
-     * Records attempts. A destination that is gone is switched off, and its pending deliveries fail. One that has failed since
-     * before `failingBefore` is paused, so that they are kept. Returns these destinations.
-     */
-    readonly recordAttempts: (
-      results: ReadonlyArray<AttemptResult>,
-      failingBefore: DateTime.Utc
-    ) => Effect.Effect<ReadonlyArray<DestinationId>, Unavailable>
-    /** These are no longer claimed: no attempt was made, or it was interrupted. */
-    readonly releaseClaims: (ids: ReadonlyArray<DeliveryId>) => Effect.Effect<void, Unavailable>
+    const endButtons = yield* makeEndButtons
+
+    /** Of a chat message. */
+    const timeOf = (id: Statement.Fragment) => sql`split_part(${id}, '/', 2)::numeric`
+
     /**
      * The run of these teams that a message is about: this one, or the newest of a thread before another message there. And who
      * wrote that.
      */
-    readonly runOfMessage: (
+    const runOfMessage = Effect.fn("DeliveryStore.runOfMessage")(function* (
       which: Pick<ChatMessage, "id"> | { readonly before: ChatMessage },
       teams: ReadonlyArray<TeamName>
-    ) => Effect.Effect<{ readonly run_id: RunId; readonly destination_id: DestinationId } | undefined, Unavailable>
+    ) {
+      const is =
+        "id" in which
+          ? sql`d.message = ${which.id}`
+          : sql`d.message_thread = ${which.before.thread} and ${timeOf(sql`d.message`)} < ${timeOf(sql`${which.before.id}::text`)}`
+      const [row] = yield* sql<{ readonly run_id: RunId; readonly destination_id: DestinationId }>`
+        select d.run_id, d.destination_id from webhook_trigger.deliveries d join webhook_trigger.runs r on r.id = d.run_id
+        where ${is} and r.team in (select json_array_elements_text(${JSON.stringify(teams)}::json))
+        order by d.seq desc limit 1`
+      return row
+    }, bounded)
+
     /** This thread if the destination wrote in it about the run's conversation; else that of its newest message about it. */
-    readonly chatThreadOf: (
+    const chatThreadOf = Effect.fn("DeliveryStore.chatThreadOf")(function* (
       id: DestinationId,
       run_id: RunId,
       preferred: string
-    ) => Effect.Effect<string | undefined, Unavailable>
+    ) {
+      const [row] = yield* sql<{ readonly message_thread: string }>`
+        select d.message_thread from webhook_trigger.runs own
+        join webhook_trigger.runs r on r.thread_id = own.thread_id
+        join webhook_trigger.deliveries d on d.run_id = r.id
+        where own.id = ${run_id} and d.destination_id = ${id} and d.message_thread is not null
+        order by d.message_thread = ${preferred} desc, d.seq desc limit 1`
+      return row?.message_thread
+    }, bounded)
+
     /** Newest first. */
-    readonly deliveries: (query: DeliveryQuery) => Effect.Effect<DeliveryPage, InvalidParameter | Unavailable>
+    const deliveries = Effect.fn("DeliveryStore.deliveries")(function* (query: DeliveryQuery) {
+      const { cursor, destination_id, limit, owner, owners, run_id, status } = query
+      const before = yield* decodeCursor(cursor)
+      const conditions: Array<Statement.Fragment> = [isOf(owner), isRunOfTeams(owners)]
+      if (destination_id !== undefined) conditions.push(sql`d.destination_id = ${destination_id}`)
+      if (run_id !== undefined) conditions.push(sql`d.run_id = ${run_id}`)
+      if (status !== undefined) conditions.push(sql`d.status = ${status}`)
+      if (Option.isSome(before)) conditions.push(sql`d.seq < ${before.value}`)
+      const rows = yield* sql<{ readonly seq: number }>`
+        select ${sql.literal(columns)} from webhook_trigger.deliveries d
+        where ${sql.and(conditions)} order by d.seq desc limit ${limit + 1}`
+      const page = rows.slice(0, limit)
+      return {
+        data: page.map(fromStored),
+        next_cursor: rows.length > limit ? encodeCursor(page.at(-1)!.seq) : null
+      } satisfies DeliveryPage
+    }, bounded)
+
     /** `owners`: as in `DeliveryQuery`. */
-    readonly delivery: (
+    const delivery = Effect.fn("DeliveryStore.delivery")(function* (
       owner: Owner,
       id: DeliveryId,
-      owners?: ReadonlyArray<TeamName>
-    ) => Effect.Effect<EventDelivery, NotFound | Unavailable>
+      owners?: DeliveryQuery["owners"]
+    ) {
+      const [row] = yield* sql`
+        select ${sql.literal(columns)} from webhook_trigger.deliveries d
+        where d.id = ${id} and ${isOf(owner)} and ${isRunOfTeams(owners)}`
+      return row ? fromStored(row) : yield* new NotFound()
+    }, bounded)
+
     /**
      * Makes attempts of these deliveries due again, by the whole schedule, and notifies; returns how many. Those of disabled
      * destinations stay, and those of runs that the webhook had in another team. A failing destination gets the first one immediately.
      */
-    readonly resend: (
+    const resend = Effect.fn("DeliveryStore.resend")(function* (
       which:
         | { readonly owner: Owner; readonly id: DeliveryId }
         /** All of a destination that failed since then. */
-        | {
-            readonly owner: Owner
-            readonly destination_id: DestinationId
-            readonly failedSince: DateTime.Utc
-          },
+        | { readonly owner: Owner; readonly destination_id: DestinationId; readonly failedSince: DateTime.Utc },
       now: DateTime.Utc
-    ) => Effect.Effect<number, Unavailable>
-  }
->()("webhook-trigger/DeliveryStore") {}
+    ) {
+      const wanted =
+        "id" in which
+          ? sql`d.id = ${which.id}`
+          : sql`d.destination_id = ${which.destination_id} and d.status = 'failed'
+              and d.finished_at >= ${DateTime.toDateUtc(which.failedSince)}`
+      const rows = yield* sql`
+        with wanted as materialized (
+          select d.id, d.destination_id from webhook_trigger.deliveries d
+          where ${wanted} and ${isOf(which.owner)} and (d.run_id is null or exists (
+            select from webhook_trigger.runs r join webhook_trigger.webhooks w on w.id = r.webhook_id
+            where r.id = d.run_id and r.team = w.team
+          ))
+        ), destination as (
+          update webhook_trigger.destinations t set paused_until = null
+          where t.enabled and t.id in (select destination_id from wanted) returning t.id
+        ), due as (
+          update webhook_trigger.deliveries d set
+            status = 'pending', made = 0, next_attempt_at = ${DateTime.toDateUtc(now)}, finished_at = null, buttons = null
+          from wanted join destination on destination.id = wanted.destination_id where d.id = wanted.id
+          returning d.id
+        ), ${notify(sql, "DeliveryDue", sql`select '' as name from due limit 1`)}
+        select due.id from due, (select count(*) from notified) as done`
+      return rows.length
+    }, bounded)
+
+    return {
+      ...attempts,
+      deliverEarly,
+      endButtons,
+      runOfMessage,
+      chatThreadOf,
+      deliveries,
+      delivery,
+      resend
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(DeliveryStore, DeliveryStore.make)
+}

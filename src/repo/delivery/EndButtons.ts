@@ -4,7 +4,6 @@ import { approvalEvent } from "../../domain/delivery/DestinationEvent.ts"
 import { notify } from "../Changes.ts"
 import { bounded } from "../database/Database.ts"
 import { isAwaitingApproval, isUnanswered } from "../RunColumns.ts"
-import type { DeliveryStore } from "./DeliveryStore.ts"
 
 /** The status of a delivery `d` that ends without success: its message may be written, and only its buttons still there. */
 export const givenUp = Statement.fragment([
@@ -18,7 +17,7 @@ const portion = 100
  * `DeliveryStore.endButtons`. It compares rows, so it does not matter what has ended the asking, whether the message was known
  * then, or which server was running.
  */
-export const makeEndButtons = Effect.map(SqlClient.SqlClient, (sql): (typeof DeliveryStore.Service)["endButtons"] =>
+export const makeEndButtons = Effect.map(SqlClient.SqlClient, (sql) =>
   Effect.fn("DeliveryStore.endButtons")(function* (since: DateTime.Utc, now: DateTime.Utc) {
     const rows = yield* sql`
       with over as materialized (

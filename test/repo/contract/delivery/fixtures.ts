@@ -5,14 +5,14 @@ import { runEndEvents } from "../../../../src/domain/delivery/DestinationEvent.t
 import { makeDestinationId, type WebhookId } from "../../../../src/domain/Id.ts"
 import { type Outcome } from "../../../../src/domain/run/Run.ts"
 import type { AttemptResult, ClaimOptions, DueDelivery } from "../../../../src/repo/delivery/DeliveryStore.ts"
-import type { DestinationStore } from "../../../../src/repo/delivery/DestinationStore.ts"
+import type { ChangeOptions } from "../../../../src/repo/delivery/DestinationStore.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import { at, endOne, queueRun, success } from "../fixtures.ts"
 
 export const newDestination = (
   webhook_id: WebhookId | undefined,
   fields: Partial<DestinationRow> = {},
-  options?: Parameters<DestinationStore["Service"]["createDestination"]>[1]
+  options?: ChangeOptions
 ) =>
   Effect.gen(function* () {
     const row: DestinationRow = {
