@@ -13,10 +13,10 @@ import * as ChangeFeedSql from "./ChangeFeedSql.ts"
 import type { Notifications } from "./database/Notifications.ts"
 import { DeliveryStore } from "./delivery/DeliveryStore.ts"
 import { DestinationStore } from "./delivery/DestinationStore.ts"
-import * as HistoryStoreSql from "./history/HistoryStoreSql.ts"
-import * as RequestStoreSql from "./history/RequestStoreSql.ts"
-import * as TeamStoreSql from "./manage/TeamStoreSql.ts"
-import * as WebhookStoreSql from "./manage/WebhookStoreSql.ts"
+import { HistoryStore } from "./history/HistoryStore.ts"
+import { RequestStore } from "./history/RequestStore.ts"
+import { TeamStore } from "./manage/TeamStore.ts"
+import { WebhookStore } from "./manage/WebhookStore.ts"
 import type { Repo } from "./Repo.ts"
 import * as FileStoreSql from "./run/FileStoreSql.ts"
 import * as HttpLeaderStoreSql from "./run/HttpLeaderStoreSql.ts"
@@ -56,15 +56,15 @@ const plainNames = Layer.effect(
  * `lock_timeout` on the connections, as `PostgresClient.layer` does.
  */
 export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications> = Layer.mergeAll(
-  TeamStoreSql.layer,
-  WebhookStoreSql.layer,
+  TeamStore.layer,
+  WebhookStore.layer,
   RunStoreSql.layer,
   ThreadStoreSql.layer,
   LaneStoreSql.layer,
-  HistoryStoreSql.layer,
+  HistoryStore.layer,
   ProgressStoreSql.layer,
   FileStoreSql.layer,
-  RequestStoreSql.layer,
+  RequestStore.layer,
   OfferStoreSql.layer,
   DestinationStore.layer,
   DeliveryStore.layer,

@@ -137,18 +137,6 @@ export class DeliveryStore extends Context.Service<DeliveryStore>()("webhook-tri
             select from webhook_trigger.runs r where r.id = d.run_id and ${isRunOf(sql, "r", owners)}
           ))`
 
-    const attempts = yield* makeAttempts
-    /**
-     * Writes the deliveries of `run.started` for runs in work, and of `run.awaiting_approval`, and notifies; returns how many. A
-     * run has one of each for each destination. Its end writes those of its start that are missing, so none is forgotten.
-     */
-    const deliverEarly = yield* makeDeliverEarly
-    /**
-     * Makes deliveries due once more whose messages have buttons of runs that no longer ask, if they were written since then, and
-     * notifies; returns how many. Their messages count as delivered, whatever becomes of that.
-     */
-    const endButtons = yield* makeEndButtons
-
     /** Of a chat message. */
     const timeOf = (id: Statement.Fragment) => sql`split_part(${id}, '/', 2)::numeric`
 
@@ -254,9 +242,9 @@ export class DeliveryStore extends Context.Service<DeliveryStore>()("webhook-tri
     }, bounded)
 
     return {
-      ...attempts,
-      deliverEarly,
-      endButtons,
+      ...(yield* makeAttempts),
+      deliverEarly: yield* makeDeliverEarly,
+      endButtons: yield* makeEndButtons,
       runOfMessage,
       chatThreadOf,
       deliveries,

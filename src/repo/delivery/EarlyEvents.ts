@@ -11,7 +11,11 @@ export const getsEarly = Statement.fragment([
   Statement.literal(`(d.webhook_id is not null and d.enabled and ${wantsEarly})`)
 ])
 
-/** `DeliveryStore.deliverEarly`. */
+/**
+ * `DeliveryStore.deliverEarly` writes the deliveries of `run.started` for runs in work, and of `run.awaiting_approval`, and
+ * notifies; returns how many. A run has one of each for each destination. Its end writes those of its start that are missing, so
+ * none is forgotten.
+ */
 export const makeDeliverEarly = Effect.map(SqlClient.SqlClient, (sql) =>
   Effect.fn("DeliveryStore.deliverEarly")(function* (now: DateTime.Utc) {
     const rows = yield* sql`

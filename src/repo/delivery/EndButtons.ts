@@ -14,7 +14,8 @@ export const givenUp = Statement.fragment([
 const portion = 100
 
 /**
- * `DeliveryStore.endButtons`. It compares rows, so it does not matter what has ended the asking, whether the message was known
+ * `DeliveryStore.endButtons` makes deliveries due once more whose messages have buttons of runs that no longer ask, if they were
+ * written since then, and notifies; returns how many. Their messages count as delivered, whatever becomes of that. It compares rows, so it does not matter what has ended the asking, whether the message was known
  * then, or which server was running.
  */
 export const makeEndButtons = Effect.map(SqlClient.SqlClient, (sql) =>

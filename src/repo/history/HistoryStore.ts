@@ -1,16 +1,32 @@
-import { Context, type DateTime, type Duration, type Effect } from "effect"
-import type { InvalidParameter, NotFound, Unavailable } from "../../domain/Errors.ts"
+import { Context, DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { NotFound } from "../../domain/Errors.ts"
 import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
-import type { RunState } from "../../domain/run/RunState.ts"
-import type { FinalStatus, RunStatus } from "../../domain/run/RunStatus.ts"
-import type { RunSummary } from "../../domain/run/RunSummary.ts"
-import type { RunUsage } from "../../domain/run/RunUsage.ts"
-import type { RunBucket, WorkNow } from "../../domain/run/Statistics.ts"
+import { type RunState, stateFields, toRunState } from "../../domain/run/RunState.ts"
+import { allStatuses, type FinalStatus, type RunStatus } from "../../domain/run/RunStatus.ts"
+import type { WorkNow } from "../../domain/run/Statistics.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import type { DayUse } from "../../domain/webhook/Budget.ts"
+import { isRunOf, type Teams } from "../access/Ownership.ts"
+import { fromRow, uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
+import {
+  columnsOf,
+  inLane,
+  isOut,
+  live,
+  runColumns,
+  runFromRow,
+  summariesOf,
+  summaryFromRow,
+  unreleased
+} from "../RunColumns.ts"
 import type { NewRun } from "../run/RunStore.ts"
-import type { RunFilter, RunPage, RunQuery } from "./RunQuery.ts"
+import { makeReplays } from "./Replays.ts"
+import { makeRollUp } from "./RollUp.ts"
+import { makeRuns, makeUsage } from "./RunSearch.ts"
+import { makeStatistics } from "./Statistics.ts"
 
 /** The runs whose states are asked for. */
 export interface StatesQuery {
@@ -59,79 +75,159 @@ export interface QueuedFacts {
   readonly webhook_is_full: boolean
 }
 
-/** Runs for people to read. The driver cuts long texts in lists, where the rows are. */
-export class HistoryStore extends Context.Service<
-  HistoryStore,
-  {
-    readonly run: (id: RunId) => Effect.Effect<Run, NotFound | Unavailable>
-    /**
-     * Runs of one webhook or thread in the order of acceptance, or of all in the order of their IDs, which contain the
-     * time. After half a second, returns what it has found, and a cursor to continue. `NotFound`: no such webhook.
-     */
-    readonly runs: (query: RunQuery) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
-    /** What the matching runs used. After half a second, the sum of those that it has found. `NotFound`: no such webhook. */
-    readonly usage: (filter: RunFilter) => Effect.Effect<RunUsage, NotFound | Unavailable>
+/** Maximum number of rows that one statement deletes, so that none takes long. */
+const purgedInOneStep = 1_000
+
+/** How many of a webhook's runs are searched for a team's. */
+const lookedThrough = 1_000
+
+/** Runs for people to read. The database cuts long texts in lists. */
+export class HistoryStore extends Context.Service<HistoryStore>()("webhook-trigger/HistoryStore", {
+  make: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const run = Effect.fn("HistoryStore.run")(function* (id: RunId) {
+      const [row] = yield* sql`select ${runColumns} from webhook_trigger.runs r where r.id = ${id}`
+      return row ? runFromRow(row) : yield* new NotFound()
+    }, bounded)
+
     /** Several complete runs, in any order; missing ones are left out. Each text may have megabytes. */
-    readonly runsByIds: (ids: ReadonlyArray<RunId>) => Effect.Effect<ReadonlyArray<WholeRun>, Unavailable>
-    /** The run's replays, newest first; only those of `owners`, if given. */
-    readonly replays: (
-      id: RunId,
-      limit: number,
-      owners?: ReadonlyArray<TeamName>
-    ) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
-    /** Ended runs without a replay or a pending retry, in the order of acceptance. */
-    readonly replayable: (query: ReplayableQuery) => Effect.Effect<ReadonlyArray<RunId>, Unavailable>
+    const runsByIds = Effect.fn("HistoryStore.runsByIds")(function* (ids: ReadonlyArray<RunId>) {
+      const rows = yield* sql<Pick<NewRun, "layout"> & { readonly singleton_key: string | null }>`
+        select ${runColumns}, r.layout, r.singleton_key from webhook_trigger.runs r where r.id = any(${uuids(sql, ids)})`
+      return rows.map((row) => ({
+        ...runFromRow(row),
+        ...(row.layout && { layout: row.layout }),
+        ...(row.singleton_key !== null && { singleton_key: row.singleton_key })
+      }))
+    }, bounded)
+
     /**
      * A team's runs, newest first: those of webhooks that point at it now, and its chat messages. May leave out those
      * behind a thousand newer runs of the same webhook for another team.
+     *
+     * By webhook and not by team, so that the history's index serves this too. A webhook that was moved may have any
+     * number of runs of another team, so not all of them are searched.
      */
-    readonly teamRuns: (team: TeamName, limit: number) => Effect.Effect<ReadonlyArray<RunSummary>, Unavailable>
-    /** In the order of acceptance, each run once. Missing runs are left out. */
-    readonly states: (query: StatesQuery) => Effect.Effect<ReadonlyArray<RunState>, Unavailable>
+    const teamRuns = Effect.fn("HistoryStore.teamRuns")(function* (team: TeamName, limit: number) {
+      // The index of messages has them by status.
+      const found = sql`
+        select r.* from (
+          (
+            select newest.id from webhook_trigger.webhooks w cross join lateral (
+              select id from (
+                select id, team from webhook_trigger.runs where webhook_id = w.id order by seq desc limit ${lookedThrough}
+              ) as last where last.team = ${team} limit ${limit}
+            ) as newest where w.team = ${team}
+          ) union all (
+            select newest.id from json_array_elements_text(${JSON.stringify(allStatuses)}::json) as s(status)
+            cross join lateral (
+              select r.id from webhook_trigger.runs r where r.webhook_id is null and r.team = ${team} and r.status = s.status
+              order by r.seq desc limit ${limit}
+            ) as newest
+          )
+        ) as newest join webhook_trigger.runs r using (id)
+        order by r.seq desc limit ${limit}`
+      return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)
+    }, bounded)
+
     /**
-     * How the runs accepted since then ended and what they used, by webhook and time step, without empty steps. `since`
-     * is a whole hour in UTC and `step` some hours, or midnight and some days. Hours are kept for a week, days for a
-     * month.
+     * What each team has now, by team, of the runs that belong to `owners`, if given.
+     *
+     * By the index of the runs that are out, one of each team.
      */
-    readonly activity: (
-      since: DateTime.Utc,
-      step: Duration.Duration
-    ) => Effect.Effect<ReadonlyArray<RunBucket & { readonly webhook_id: WebhookId }>, Unavailable>
-    /** The same for one webhook, with durations: six binary digits, rounded down. */
-    readonly statistics: (
-      id: WebhookId,
-      since: DateTime.Utc,
-      step: Duration.Duration
-    ) => Effect.Effect<ReadonlyArray<RunBucket>, Unavailable>
-    /** The same for all webhooks, or those of these teams. */
-    readonly totals: (
-      owners: ReadonlyArray<TeamName> | undefined,
-      since: DateTime.Utc,
-      step: Duration.Duration
-    ) => Effect.Effect<ReadonlyArray<RunBucket>, Unavailable>
-    /** What each team has now, by team, of the runs that belong to `owners`, if given. */
-    readonly work: (owners: ReadonlyArray<TeamName> | undefined) => Effect.Effect<ReadonlyArray<WorkNow>, Unavailable>
+    const work = Effect.fn("HistoryStore.work")(function* (owners: Teams) {
+      const rows = yield* sql`
+        select r.id as run_id, r.team, r.webhook_id, r.title, coalesce(r.started_at, r.sent_at, r.admitted_at) as since, p.activity
+        from webhook_trigger.runs r left join webhook_trigger.run_progress p on p.run_id = r.id
+        where ${isOut} and ${isRunOf(sql, "r", owners)} order by r.team`
+      return rows.map((row) => fromRow<WorkNow>(row))
+    }, bounded)
+
     /**
-     * Counts a portion of the ends that were stored at least `settled` ago, and returns true if more are left. `activity`
-     * and `statistics` count newer ends when they are read, so they do not depend on it. It counts each end once, whenever
-     * its run was accepted. What is counted stays when runs are purged.
+     * In the order of acceptance, each run once. Missing runs are left out.
+     *
+     * By the primary key, and from the ends of the lanes' indexes.
      */
-    readonly rollUp: (now: DateTime.Utc, settled: Duration.Duration) => Effect.Effect<boolean, Unavailable>
-    /**
-     * What the webhook has used of its budget of this moment's day, in UTC: the runs that count (`NewRun.budget`), and
-     * what all runs accepted that day cost, as far as reported (`priced_runs`).
-     */
-    readonly dayUse: (id: WebhookId, at: DateTime.Utc) => Effect.Effect<DayUse, Unavailable>
-    /** The webhook's runs that hold a slot, and those that wait for one. */
-    readonly slots: (
-      id: WebhookId
-    ) => Effect.Effect<{ readonly slots_in_use: number; readonly queued: number }, Unavailable>
-    /** What a queued run may wait for; undefined if the run is no longer queued. Counts the runs ahead up to `most`. */
-    readonly queuedFacts: (id: RunId, most: number) => Effect.Effect<QueuedFacts | undefined, Unavailable>
+    const states = Effect.fn("HistoryStore.states")(function* ({ run_ids, teams, since, limit }: StatesQuery) {
+      const rows = yield* sql`
+        select ${columnsOf(stateFields)} from webhook_trigger.runs r where r.id = any(array(
+          select id from unnest(${uuids(sql, run_ids)}) as given(id)
+          union
+          select newest.id from json_array_elements_text(${JSON.stringify(teams)}::json) as t(team) cross join lateral (
+            (
+              select r.id, r.accepted_at from webhook_trigger.runs r
+              where r.team = t.team and ${inLane} order by r.place desc limit ${limit}
+            ) union all (
+              select id, accepted_at from webhook_trigger.runs
+              where team = t.team and status in ${live} and joined is not null order by seq desc limit ${limit}
+            ) union all (
+              select id, accepted_at from webhook_trigger.runs
+              where team = t.team and status in ${live} and admitted_at is not null order by seq desc limit ${limit}
+            )
+          ) as newest where newest.accepted_at >= ${DateTime.toDateUtc(since)}
+        ))
+        order by r.seq`
+      return rows.map((row): RunState => toRunState(fromRow(row, stateFields)))
+    }, bounded)
+
+    // Where the last step ended: earlier index entries are deleted, and reading over them takes time.
+    let purgedTo: Date | undefined
     /**
      * Removes a portion of the runs that ended before `before` , are released and have no pending retry. Returns how many, 0 when
      * there are none.
      */
-    readonly purge: (before: DateTime.Utc) => Effect.Effect<number, Unavailable>
-  }
->()("webhook-trigger/HistoryStore") {}
+    const purge = Effect.fn("HistoryStore.purge")(function* (before: DateTime.Utc) {
+      const [row] = yield* sql<{ readonly purged: number; readonly last: Date | null }>`
+        with purged as (
+          delete from webhook_trigger.runs where id = any (array(
+            select id from webhook_trigger.runs r
+            where finished_at < ${DateTime.toDateUtc(before)} and finished_at >= ${purgedTo ?? new Date(0)}
+              and retry_at is null and not ${unreleased}
+              and not exists (
+                select from webhook_trigger.deliveries d join webhook_trigger.destinations t on t.id = d.destination_id
+                where d.run_id = r.id and d.status = 'pending' and t.paused is not true
+              )
+            order by finished_at limit ${purgedInOneStep}
+          )) returning finished_at
+        )
+        select count(*)::int as purged, max(finished_at) as last from purged`
+      const { last, purged } = row!
+      purgedTo = purged < purgedInOneStep || last === null ? undefined : last
+      return purged
+    }, bounded)
+
+    /**
+     * What the webhook has used of its budget of this moment's day, in UTC: the runs that count (`NewRun.budget`), and
+     * what all runs accepted that day cost, as far as reported (`priced_runs`).
+     */
+    const dayUse = Effect.fn("HistoryStore.dayUse")(function* (id: WebhookId, at: DateTime.Utc) {
+      const day = sql`(${DateTime.toDateUtc(at)}::timestamptz at time zone 'utc')::date`
+      const [row] = yield* sql<DayUse>`
+        select
+          coalesce((select day_runs from webhook_trigger.webhook_rates r where r.webhook_id = w.id and r.day = ${day}), 0)
+            as runs,
+          coalesce(c.priced_runs, 0) as priced_runs, coalesce(c.cost_usd, 0) as cost_usd
+        from (select ${id}::uuid as id) as w
+          left join webhook_trigger.costs_of_day(array[${id}::uuid], ${day}) as c on c.webhook_id = w.id`
+      return row!
+    }, bounded)
+
+    return {
+      run,
+      runs: yield* makeRuns,
+      usage: yield* makeUsage,
+      dayUse,
+      runsByIds,
+      ...(yield* makeReplays),
+      teamRuns,
+      states,
+      work,
+      ...(yield* makeStatistics),
+      rollUp: yield* makeRollUp,
+      purge
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(HistoryStore, HistoryStore.make)
+}

@@ -12,6 +12,7 @@ import type { ReplayableQuery } from "./HistoryStore.ts"
 export const makeReplays = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
+  /** The run's replays, newest first; only those of `owners`, if given. */
   const replays = Effect.fn("HistoryStore.replays")(function* (
     id: RunId,
     limit: number,
@@ -22,7 +23,10 @@ export const makeReplays = Effect.gen(function* () {
     return (yield* sql`${summariesOf(sql, found)}`).map(summaryFromRow)
   }, bounded)
 
-  // The first ones of each webhook and status, through the history's index by status, and those of a team's messages.
+  /**
+   * Ended runs without a replay or a pending retry, in the order of acceptance.
+   * The first ones of each webhook and status, through the history's index by status, and those of a team's messages.
+   */
   const replayable = Effect.fn("HistoryStore.replayable")(function* (query: ReplayableQuery) {
     const { of, owners, statuses, except, limit, ...time } = query
     const counts = (run: "p" | "r") =>

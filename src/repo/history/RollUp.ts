@@ -110,6 +110,11 @@ export const makeRollUp = Effect.gen(function* () {
     }
   })
 
+  /**
+   * Counts a portion of the ends that were stored at least `settled` ago, and returns true if more are left. `activity`
+   * and `statistics` count newer ends when they are read, so they do not depend on it. It counts each end once, whenever
+   * its run was accepted. What is counted stays when runs are purged.
+   */
   const rollUp = Effect.fnUntraced(function* (now: DateTime.Utc, settled: Duration.Duration) {
     const [state] = yield* sql`select 1 from webhook_trigger.run_counts_state for update skip locked`
     if (state === undefined) return false

@@ -11,7 +11,10 @@ import type { RunFilter, RunPage, RunQuery } from "./RunQuery.ts"
 import { type Found, makeWalks, type Walk } from "./RunScan.ts"
 
 /**
- * `HistoryStore.runs`. A webhook's runs are read by the index of its history, those of all by the primary key. There is
+ * `HistoryStore.runs`: those of one webhook or thread in the order of acceptance, or of all in the order of their IDs, which
+ * contain the time. After half a second, returns what it has found, and a cursor to continue. `NotFound`: no such webhook.
+ *
+ * A webhook's runs are read by the index of its history, those of all by the primary key. There is
  * no other index, which every change of a run would have to update. Other conditions are searched for in portions, for
  * a limited time.
  */
@@ -70,7 +73,10 @@ export const makeRuns = Effect.gen(function* () {
   }, bounded)
 })
 
-/** `HistoryStore.usage`: the runs are read as a search reads them. */
+/**
+ * `HistoryStore.usage`: what the matching runs used. After half a second, the sum of those that it has found. `NotFound`: no such
+ * webhook. The runs are read as a search reads them.
+ */
 export const makeUsage = Effect.gen(function* () {
   const { all, inPortions, named, ofAll, ofThread, ofWebhook, sql } = yield* makeWalks
 

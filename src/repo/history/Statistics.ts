@@ -63,6 +63,11 @@ export const makeStatistics = Effect.gen(function* () {
     }
   }
 
+  /**
+   * How the runs accepted since then ended and what they used, by webhook and time step, without empty steps. `since`
+   * is a whole hour in UTC and `step` some hours, or midnight and some days. Hours are kept for a week, days for a
+   * month.
+   */
   const activity = Effect.fn("HistoryStore.activity")(function* (since: DateTime.Utc, step: Duration.Duration) {
     const { begin, bucket, ends, from, kept, usages } = stepsOf(since, step)
     const rows = yield* sql`
@@ -140,15 +145,18 @@ export const makeStatistics = Effect.gen(function* () {
     return rows.map((row) => fromRow<RunBucket>(row))
   }, bounded)
 
+  /** The same for one webhook, with durations: six binary digits, rounded down. */
   const statistics = Effect.fn("HistoryStore.statistics")(
     (id: WebhookId, since: DateTime.Utc, step: Duration.Duration) => bucketsOf(sql`webhook_id = ${id}`, since, step)
   )
 
+  /** The same for all webhooks, or those of these teams. */
   const totals = Effect.fn("HistoryStore.totals")((owners: Teams, since: DateTime.Utc, step: Duration.Duration) => {
     const owned = sql`webhook_id in (select id from webhook_trigger.webhooks where ${isTeamOf(sql, "team", owners)})`
     return bucketsOf(owners === undefined ? sql`webhook_id is not null` : owned, since, step)
   })
 
+  /** The webhook's runs that hold a slot, and those that wait for one. */
   const slots = Effect.fn("HistoryStore.slots")(function* (id: WebhookId) {
     const [row] = yield* sql<{ readonly slots_in_use: number; readonly queued: number }>`
       select
@@ -157,6 +165,7 @@ export const makeStatistics = Effect.gen(function* () {
     return row!
   }, bounded)
 
+  /** What a queued run may wait for; undefined if the run is no longer queued. Counts the runs ahead up to `most`. */
   const queuedFacts = Effect.fn("HistoryStore.queuedFacts")(function* (id: RunId, most: number) {
     const [row] = yield* sql`
       select own.admitted_at is not null as is_admitted, t.paused_at is not null as is_paused, t.resting_until, t.resting_reason,

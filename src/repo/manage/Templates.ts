@@ -47,6 +47,7 @@ export const keepTemplate = (sql: SqlClient.SqlClient, audit: AuditDraft | undef
 
 /** `WebhookStore.templates` and `template`. */
 export const makeTemplates = (sql: SqlClient.SqlClient) => ({
+  /** Its newest `templatesKept` templates, the current one first. */
   templates: Effect.fn("WebhookStore.templates")(function* (id: WebhookId) {
     const rows = yield* sql`
       select ${summaryColumns} from webhook_trigger.webhook_templates t
@@ -55,6 +56,7 @@ export const makeTemplates = (sql: SqlClient.SqlClient) => ({
     return rows.length === 0 ? yield* new NotFound() : rows.map((row) => fromRow<TemplateVersionSummary>(row))
   }, bounded),
 
+  /** Its template in that version, if stored. */
   template: Effect.fn("WebhookStore.template")(function* (id: WebhookId, version: number) {
     const [row] = yield* sql`
       select ${summaryColumns}, t.prompt_template from webhook_trigger.webhook_templates t
