@@ -1,7 +1,10 @@
-import { Context, Effect, Queue, type Scope } from "effect"
-import type { Unavailable } from "../domain/Errors.ts"
+import { Context, Effect, Layer, Queue, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
 import type { LeaderKeyId, RunId, WebhookId } from "../domain/Id.ts"
 import type { TeamName } from "../domain/Team.ts"
+import { makePublish, parseChanges } from "./Changes.ts"
+import { bounded, readOnly, unavailable } from "./database/Database.ts"
+import { Notifications } from "./database/Notifications.ts"
 
 /** Something changed. Only a hint: one may be missed or repeated, so readers read the rows. */
 export type Change =
@@ -25,19 +28,6 @@ export type Change =
 
 type ChangeListener = (changes: ReadonlyArray<Change>) => void
 
-/** Changes of the rows by any process, published to every process. */
-export class ChangeFeed extends Context.Service<
-  ChangeFeed,
-  {
-    /** Calls `listener` with each change from now on, until the scope closes. It must be quick, and not throw. */
-    readonly listen: (listener: ChangeListener) => Effect.Effect<void, never, Scope.Scope>
-    /** Notifies every process, including this one, of something that is in no row. */
-    readonly publish: (changes: ReadonlyArray<Change>) => Effect.Effect<void, Unavailable>
-    /** Succeeds when the database answers and accepts writes. */
-    readonly ping: Effect.Effect<void, Unavailable>
-  }
->()("webhook-trigger/ChangeFeed") {}
-
 /** How many changes a slow reader may be behind. */
 const backlog = 16_384
 
@@ -54,18 +44,41 @@ export const subscribe = (
   })
 
 /** The listeners of a feed. */
-export const makeChangeListeners = (): Pick<ChangeFeed["Service"], "listen"> & {
-  readonly notify: ChangeListener
-} => {
+export const makeChangeListeners = () => {
   const listeners = new Set<ChangeListener>()
   return {
-    listen: (listener) =>
+    /** Calls `listener` with each change from now on, until the scope closes. It must be quick, and not throw. */
+    listen: (listener: ChangeListener): Effect.Effect<void, never, Scope.Scope> =>
       Effect.acquireRelease(
         Effect.sync(() => listeners.add(listener)),
         () => Effect.sync(() => listeners.delete(listener))
       ),
-    notify: (changes) => {
+    notify: (changes: ReadonlyArray<Change>) => {
       for (const listener of listeners) listener(changes)
     }
   }
+}
+
+/** Changes of the rows by any process, published to every process. */
+export class ChangeFeed extends Context.Service<ChangeFeed>()("webhook-trigger/ChangeFeed", {
+  make: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { listen, notify } = makeChangeListeners()
+    const { deliver, send } = yield* makePublish
+    yield* (yield* Notifications).listen((payload) => notify(parseChanges(payload)))
+    return {
+      listen,
+      /** Notifies every process, including this one, of something that is in no row. */
+      publish: Effect.fn("ChangeFeed.publish")((changes: ReadonlyArray<Change>) =>
+        Effect.suspend(() => send(deliver(changes)))
+      ),
+      /** Succeeds when the database answers and accepts writes. */
+      ping: Effect.flatMap(
+        bounded(sql<{ readonly read_only: string }>`select ${sql.literal(readOnly)} as read_only`),
+        ([row]) => (row?.read_only === "on" ? unavailable("The database is read-only.") : Effect.void)
+      )
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(ChangeFeed, ChangeFeed.make)
 }

@@ -9,7 +9,7 @@ import { ReplyKeyStore } from "./access/ReplyKeyStore.ts"
 import { SecretKeyStore } from "./access/SecretKeyStore.ts"
 import { SessionStore } from "./access/SessionStore.ts"
 import { AlertStore } from "./alert/AlertStore.ts"
-import * as ChangeFeedSql from "./ChangeFeedSql.ts"
+import { ChangeFeed } from "./ChangeFeed.ts"
 import type { Notifications } from "./database/Notifications.ts"
 import { DeliveryStore } from "./delivery/DeliveryStore.ts"
 import { DestinationStore } from "./delivery/DestinationStore.ts"
@@ -18,14 +18,14 @@ import { RequestStore } from "./history/RequestStore.ts"
 import { TeamStore } from "./manage/TeamStore.ts"
 import { WebhookStore } from "./manage/WebhookStore.ts"
 import type { Repo } from "./Repo.ts"
-import * as FileStoreSql from "./run/FileStoreSql.ts"
-import * as HttpLeaderStoreSql from "./run/HttpLeaderStoreSql.ts"
-import * as LaneStoreSql from "./run/LaneStoreSql.ts"
-import * as OfferStoreSql from "./run/OfferStoreSql.ts"
-import * as ProgressStoreSql from "./run/ProgressStoreSql.ts"
+import { FileStore } from "./run/FileStore.ts"
+import { HttpLeaderStore } from "./run/HttpLeaderStore.ts"
+import { LaneStore } from "./run/LaneStore.ts"
+import { OfferStore } from "./run/OfferStore.ts"
+import { ProgressStore } from "./run/ProgressStore.ts"
 import * as RunStoreSql from "./run/RunStoreSql.ts"
-import * as ThreadStoreSql from "./run/ThreadStoreSql.ts"
-import * as TimeStoreSql from "./TimeStoreSql.ts"
+import { ThreadStore } from "./run/ThreadStore.ts"
+import { TimeStore } from "./TimeStore.ts"
 
 export { migrate } from "./database/Migrations.ts"
 export { Notifications } from "./database/Notifications.ts"
@@ -59,13 +59,13 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   TeamStore.layer,
   WebhookStore.layer,
   RunStoreSql.layer,
-  ThreadStoreSql.layer,
-  LaneStoreSql.layer,
+  ThreadStore.layer,
+  LaneStore.layer,
   HistoryStore.layer,
-  ProgressStoreSql.layer,
-  FileStoreSql.layer,
+  ProgressStore.layer,
+  FileStore.layer,
   RequestStore.layer,
-  OfferStoreSql.layer,
+  OfferStore.layer,
   DestinationStore.layer,
   DeliveryStore.layer,
   AlertStore.layer,
@@ -76,8 +76,8 @@ export const layer: Layer.Layer<Repo, never, SqlClient.SqlClient | Notifications
   LeaderKeyStore.layer,
   ApiKeyStore.layer,
   OwnerStore.layer,
-  HttpLeaderStoreSql.layer,
+  HttpLeaderStore.layer,
   AuditStore.layer,
-  TimeStoreSql.layer,
-  ChangeFeedSql.layer
+  TimeStore.layer,
+  ChangeFeed.layer
 ).pipe(Layer.provide(plainNames))

@@ -1,11 +1,18 @@
-import { Context, type Effect } from "effect"
-import type { Unavailable } from "../domain/Errors.ts"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { bounded } from "./database/Database.ts"
 
 /** The database's clock, the same for all servers. */
-export class TimeStore extends Context.Service<
-  TimeStore,
-  {
-    /** Milliseconds since the epoch, at some moment during this call. */
-    readonly databaseTime: Effect.Effect<number, Unavailable>
-  }
->()("webhook-trigger/TimeStore") {}
+export class TimeStore extends Context.Service<TimeStore>()("webhook-trigger/TimeStore", {
+  make: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const read = sql<{ readonly now: number }>`
+      select (extract(epoch from clock_timestamp()) * 1000)::float8 as now`
+    return {
+      /** Milliseconds since the epoch, at some moment during this call. */
+      databaseTime: Effect.map(bounded(read), ([row]) => row!.now).pipe(Effect.withSpan("TimeStore.databaseTime"))
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(TimeStore, TimeStore.make)
+}

@@ -4,7 +4,7 @@ import type { RunId, WebhookId } from "../../domain/Id.ts"
 import type { HeldFor } from "../../domain/run/Held.ts"
 import { parseRate } from "../../domain/webhook/Rate.ts"
 import { jsonOf } from "../Columns.ts"
-import { sentFiles } from "./FileStoreSql.ts"
+import { sentFiles } from "./FileContents.ts"
 import { type AcceptOptions, isRetry, type NewRun } from "./RunStore.ts"
 import { isExclusive } from "./Singletons.ts"
 

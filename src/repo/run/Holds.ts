@@ -87,6 +87,12 @@ const makeEndHolds = Effect.map(SqlClient.SqlClient, (sql) => {
         exists (select from over where combines) or exists (select from webhook_trigger.windows where closed) as combined
       from notified`)
   }
+  /**
+   * Lets go of the runs that were held until `now`, in a window or for a time. From then on, no trigger joins them. They take
+   * their places behind every run accepted before this call began, before every run whose acceptance begins after it, and
+   * in the order in which their holds ended; or wait for their approval. Those of `combinedRuns` do so later, by
+   * `placeCombined`; returns whether there are any.
+   */
   const endHolds = (now: DateTime.Utc): Effect.Effect<boolean, Unavailable> =>
     Effect.flatMap(endSome(now), ([row]) => (row!.most < portion ? Effect.succeed(row!.combined) : endHolds(now)))
   return endHolds
@@ -97,6 +103,7 @@ const prompts = 10
 
 /** `LaneStore.combinedRuns` and `placeCombined`. */
 const makeCombined = Effect.map(SqlClient.SqlClient, (sql) => ({
+  /** Some of the runs whose windows are closed and whose prompts are to be made, in the order in which those ended. */
   combinedRuns: (except: ReadonlyArray<WebhookId>): Effect.Effect<ReadonlyArray<CombinedRun>, Unavailable> =>
     Effect.map(
       bounded(sql`
@@ -110,6 +117,7 @@ const makeCombined = Effect.map(SqlClient.SqlClient, (sql) => ({
       (rows) => rows.map((row) => fromRow<CombinedRun>(row))
     ),
 
+  /** It takes its place, as from `endHolds`, with this prompt. Changes nothing the second time. */
   placeCombined: ({ layout, prompt, run_id, variables }: PlacedRun): Effect.Effect<void, Unavailable> =>
     Effect.asVoid(
       bounded(sql`

@@ -1,7 +1,9 @@
-import { Context, type DateTime, type Effect } from "effect"
-import type { Unavailable } from "../../domain/Errors.ts"
+import { Context, DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import type { WebhookId } from "../../domain/Id.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts"
+import { bounded } from "../database/Database.ts"
 
 /** A request that a webhook refused for a moment, and that came to the URL of another one. */
 export interface Offer {
@@ -27,28 +29,96 @@ export interface OfferLimits {
   readonly length: number
 }
 
+const types = {
+  id: "uuid",
+  webhook_id: "uuid",
+  shares: "uuid",
+  team: "text",
+  request: "text",
+  tries: "integer",
+  due_at: "timestamptz",
+  until: "timestamptz"
+} as const satisfies { readonly [Field in keyof Offer]: string } & ColumnTypes
+
+const names = Object.keys(types)
+
 /** Requests that are offered to webhooks again. Those of a deleted webhook are gone. */
-export class OfferStore extends Context.Service<
-  OfferStore,
-  {
+export class OfferStore extends Context.Service<OfferStore>()("webhook-trigger/OfferStore", {
+  make: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
     /** Returns whether each is kept: its webhook exists, and has not as many as the limits allow. One with a known ID is due anew. */
-    readonly keepOffers: (
+    const keepOffers = Effect.fn("OfferStore.keepOffers")(function* (
       offers: ReadonlyArray<Offer>,
-      limits: OfferLimits
-    ) => Effect.Effect<ReadonlyArray<boolean>, Unavailable>
+      { length, offers: most }: OfferLimits
+    ) {
+      const byId = new Map(offers.map((offer) => [offer.id, offer]))
+      const webhooks = uuids(
+        sql,
+        offers.map(({ webhook_id }) => webhook_id)
+      )
+      // The lock keeps a webhook from being deleted in between, which would make the insert fail.
+      const rows = yield* sql<{ readonly id: string }>`
+        with known as materialized (
+          select id from webhook_trigger.webhooks where id = any (${webhooks}) order by id for key share
+        ), input as (
+          select i.*, char_length(i.request) as length from ${recordset(sql, types, [...byId.values()])}
+        ), placed as (
+          select i.*, count(*) over own + k.offers as place, sum(i.length) over own + k.length as filled
+          from input i, lateral (
+            select count(*) as offers, coalesce(sum(o.length), 0) as length
+            from webhook_trigger.offers o where o.webhook_id = i.webhook_id
+          ) k
+          where i.webhook_id in (select id from known)
+          window own as (partition by i.webhook_id order by i.id)
+        )
+        insert into webhook_trigger.offers (${list(names)}, length)
+        select ${list(names)}, length from placed where place <= ${most}::int and filled <= ${length}::bigint
+        on conflict (id) do update set tries = excluded.tries, due_at = excluded.due_at
+        returning id`
+      const kept = new Set(rows.map(({ id }) => id))
+      return offers.map(({ id }) => kept.has(id))
+    }, bounded)
+
     /** Some webhooks with offers that are due, except these. */
-    readonly webhooksWithOffers: (
+    const webhooksWithOffers = Effect.fn("OfferStore.webhooksWithOffers")(function* (
       now: DateTime.Utc,
-      options: { readonly limit: number; readonly except: ReadonlyArray<WebhookId> }
-    ) => Effect.Effect<ReadonlyArray<WebhookId>, Unavailable>
+      { except, limit }: { readonly limit: number; readonly except: ReadonlyArray<WebhookId> }
+    ) {
+      const rows = yield* sql<{ readonly webhook_id: WebhookId }>`
+        select o.webhook_id from webhook_trigger.offers o
+        where o.due_at <= ${DateTime.toDateUtc(now)} and o.webhook_id <> all (${uuids(sql, except)})
+        group by o.webhook_id order by min(o.due_at) limit ${limit}::int`
+      return rows.map(({ webhook_id }) => webhook_id)
+    }, bounded)
+
     /** The webhook's first offer that is due. */
-    readonly nextOffer: (id: WebhookId, now: DateTime.Utc) => Effect.Effect<Offer | undefined, Unavailable>
+    const nextOffer = Effect.fn("OfferStore.nextOffer")(function* (id: WebhookId, now: DateTime.Utc) {
+      const [row] = yield* sql`
+        select ${list(names)} from webhook_trigger.offers
+        where webhook_id = ${id} and due_at <= ${DateTime.toDateUtc(now)} order by id limit 1`
+      return row && fromRow<Offer>(row)
+    }, bounded)
+
     /** It was made in vain, and is due again then. `delaysOthers`: the webhook's other offers are not due before that, either. */
-    readonly delayOffer: (
-      offer: Pick<Offer, "id" | "webhook_id">,
+    const delayOffer = Effect.fn("OfferStore.delayOffer")(function* (
+      { id, webhook_id }: Pick<Offer, "id" | "webhook_id">,
       due_at: DateTime.Utc,
-      options: { readonly delaysOthers: boolean }
-    ) => Effect.Effect<void, Unavailable>
-    readonly removeOffer: (id: string) => Effect.Effect<void, Unavailable>
-  }
->()("webhook-trigger/OfferStore") {}
+      { delaysOthers }: { readonly delaysOthers: boolean }
+    ) {
+      const at = DateTime.toDateUtc(due_at)
+      yield* sql`
+        update webhook_trigger.offers set due_at = ${at}, tries = case when id = ${id} then tries + 1 else tries end
+        where webhook_id = ${webhook_id} and (id = ${id} or ${delaysOthers} and due_at < ${at})`
+    }, bounded)
+
+    const removeOffer = Effect.fn("OfferStore.removeOffer")(
+      (id: string) => Effect.asVoid(sql`delete from webhook_trigger.offers where id = ${id}`),
+      bounded
+    )
+
+    return { keepOffers, webhooksWithOffers, nextOffer, delayOffer, removeOffer }
+  })
+}) {
+  static readonly layer = Layer.effect(OfferStore, OfferStore.make)
+}

@@ -7,12 +7,12 @@ import { subscribe } from "../../../../src/repo/ChangeFeed.ts"
 import { Repo } from "../../../../src/repo/Repo.ts"
 import {
   type AskingLeader,
-  absentAfter,
   type OfferedRun,
   renewedAfter,
   replacedAfter,
   replacedAfterClose
 } from "../../../../src/repo/run/HttpLeaderStore.ts"
+import { absentAfter } from "../../../../src/repo/run/LedTeams.ts"
 import {
   at,
   createWebhook,
