@@ -1,8 +1,8 @@
 /**
- * The rows: teams, webhooks, runs, sessions. One small port for each use; `RepoSql.layer` provides all of
+ * The rows: teams, webhooks, runs, sessions. One small store for each use; `RepoSql.layer` provides all of
  * them, on PostgreSQL or PGlite.
  *
- * Every effect of every port may fail with `Unavailable` when the database is unreachable, in bounded time, and has
+ * Every effect of every store may fail with `Unavailable` when the database is unreachable, in bounded time, and has
  * then done nothing or everything. Times are the caller's, synchronized through `TimeStore`.
  */
 import { type Context, Effect } from "effect"
@@ -58,11 +58,11 @@ export type {
   WebhookStore
 }
 
-/** The tags of all ports. */
+/** The tags of all stores. */
 export const ports = [
+  RunStore,
   TeamStore,
   WebhookStore,
-  RunStore,
   ThreadStore,
   LaneStore,
   HistoryStore,
@@ -86,15 +86,15 @@ export const ports = [
   ChangeFeed
 ] as const
 
-/** All ports of the repo. */
+/** All stores. */
 export type Repo = Context.Service.Identifier<(typeof ports)[number]>
 
 type Methods<Port> = Port extends unknown ? (_: Port) => void : never
 
-/** The methods of all ports. */
+/** The methods of all stores. */
 type AllMethods = Methods<Context.Service.Shape<(typeof ports)[number]>> extends (_: infer All) => void ? All : never
 
-/** All ports at once, for tests and tools. */
+/** All stores at once, for tests and tools. */
 export const Repo: Effect.Effect<AllMethods, never, Repo> = Effect.map(
   Effect.all(ports),
   (services) => Object.assign({}, ...services) as AllMethods

@@ -82,9 +82,23 @@ const entries = [
     packages: [
       ...["@cfworker/json-schema", "@effect/platform-node", "@jmespath-community/jmespath"],
       ...["effect", "effect/encoding", "effect/http", "effect/http-api", "effect/observability", "effect/schema"],
-      ...["ipaddr.js", "liquidjs", "marked", "standardwebhooks", "tinyqueue", "uuid"]
+      ...["effect/sql", "ipaddr.js", "liquidjs", "marked", "standardwebhooks", "tinyqueue", "uuid"]
     ],
-    own: [...["api", "bus", "domain", "engine", "http", "index.js", "repo", "runtime", "settings", "telemetry"]],
+    own: [
+      ...[
+        "api",
+        "bus",
+        "domain",
+        "engine",
+        "http",
+        "index.js",
+        "repo",
+        "repo/database",
+        "runtime",
+        "settings",
+        "telemetry"
+      ]
+    ],
     heavy: []
   },
   {

@@ -24,30 +24,21 @@ import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
 import { needsApproval } from "../../domain/webhook/Approvers.ts"
 import { isShownToCallers, type OpenedWebhook, type WebhookRow } from "../../domain/webhook/Webhook.ts"
-import type { AuditStore } from "../../repo/access/AuditStore.ts"
-import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
-import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
-import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
-import type { DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
-import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
-import type { OfferStore } from "../../repo/run/OfferStore.ts"
 import { WebhookEdited } from "../../repo/run/RunStore.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
 import * as Callbacks from "../delivery/Callbacks.ts"
 import * as OwnMessages from "../delivery/OwnMessages.ts"
-import type { Poster } from "../delivery/Poster.ts"
 import { askerIn } from "../delivery/SlackMembers.ts"
 import * as Approvals from "../manage/Approvals.ts"
-import type { Threads } from "../manage/Threads.ts"
 import { Waiting } from "../outcome/Waiting.ts"
 import type { RunUpdate } from "../progress/RunUpdate.ts"
 import { RunWatch } from "../progress/RunWatch.ts"
 import * as Input from "../prompt/Input.ts"
 import { Ignored, InputChecks } from "../prompt/InputChecks.ts"
-import type { Renderer, RenderRefused } from "../prompt/Renderer.ts"
+import type { RenderRefused } from "../prompt/Renderer.ts"
 import * as Rendering from "../prompt/Rendering.ts"
 import * as RunTexts from "../prompt/RunTexts.ts"
 import * as ThreadKeys from "../prompt/ThreadKeys.ts"
@@ -175,30 +166,7 @@ export class Trigger extends Context.Service<
     ) => Effect.Effect<Stream.Stream<RunUpdate>, NotFound | Unavailable, Scope.Scope>
   }
 >()("webhook-trigger/Trigger") {
-  static readonly layer: Layer.Layer<
-    Trigger,
-    never,
-    | Approvals.Approvals
-    | AuditStore
-    | ChangeFeed
-    | DeliveryStore
-    | DestinationStore
-    | HandOver
-    | HistoryStore
-    | InputChecks
-    | OfferStore
-    | Poster
-    | Renderer
-    | ReplyKeyStore
-    | RunWatch
-    | SecretKeyStore
-    | Settings
-    | Steps
-    | TeamStore
-    | Threads
-    | Waiting
-    | WebhookStore
-  > = Layer.effect(
+  static readonly layer = Layer.effect(
     Trigger,
     Effect.gen(function* () {
       const history = yield* HistoryStore

@@ -9,16 +9,12 @@ import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import type { Unavailable } from "../../domain/Errors.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
-import type { ReplyKeyStore } from "../../repo/access/ReplyKeyStore.ts"
-import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { type AttemptResult, DeliveryStore, type DueDelivery } from "../../repo/delivery/DeliveryStore.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
-import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Scrub from "../../runtime/Scrub.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
-import type { Trigger } from "../accept/Trigger.ts"
 import { Evaluator } from "../prompt/Evaluator.ts"
 import * as Sealing from "../verify/Sealing.ts"
 import * as ButtonOutcomes from "./ButtonOutcomes.ts"
@@ -51,19 +47,7 @@ export class Outbox extends Context.Service<
     readonly faultOfTemplate: (template: string) => Effect.Effect<string | undefined, Unavailable>
   }
 >()("webhook-trigger/Outbox") {
-  static readonly layer: Layer.Layer<
-    Outbox,
-    never,
-    | DeliveryStore
-    | DestinationStore
-    | Evaluator
-    | HistoryStore
-    | Poster
-    | ReplyKeyStore
-    | SecretKeyStore
-    | Trigger
-    | WebhookStore
-  > = Layer.effect(
+  static readonly layer = Layer.effect(
     Outbox,
     Effect.gen(function* () {
       Metrics.begin(attempts, "outcome", ["delivered", "retry", "failed"])

@@ -12,7 +12,6 @@ import {
 import type { NumberedProgress } from "../../domain/run/Progress.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
 import type { TeamName } from "../../domain/Team.ts"
-import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
 import { type HttpLeader, HttpLeaderStore, type KeyedLeader, type Work } from "../../repo/run/HttpLeaderStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
@@ -25,7 +24,6 @@ import { Shutdown } from "../Shutdown.ts"
 import { Sender } from "../step/Sender.ts"
 import { Steps } from "../step/Steps.ts"
 import * as AskingLeaders from "./AskingLeaders.ts"
-import type { TeamLeaders } from "./TeamLeaders.ts"
 
 /** How long a leader at work waits for a cancellation until it shows its presence again. */
 const heartbeat = Duration.seconds(2)
@@ -77,22 +75,7 @@ export class HttpLeaders extends Context.Service<
     readonly leave: (leader: HttpLeader) => Effect.Effect<void, Unavailable>
   }
 >()("webhook-trigger/HttpLeaders") {
-  static readonly layer: Layer.Layer<
-    HttpLeaders,
-    never,
-    | AttachedFiles
-    | ChangeFeed
-    | Correlation
-    | FileStore
-    | HttpLeaderStore
-    | Outcomes
-    | ProgressReports
-    | ReplyRecorder
-    | Sender
-    | Shutdown
-    | Steps
-    | TeamLeaders
-  > = Layer.effect(
+  static readonly layer = Layer.effect(
     HttpLeaders,
     Effect.gen(function* () {
       const store = yield* HttpLeaderStore

@@ -13,19 +13,14 @@ import { templateOf } from "../../domain/prompt/TemplateChanges.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
 import { warningsOf } from "../../domain/webhook/Warnings.ts"
 import { type Webhook, WebhookDraft, type WebhookEdit } from "../../domain/webhook/Webhook.ts"
-import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
-import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import type { RunPage, RunQuery } from "../../repo/history/RunQuery.ts"
-import type { TeamStore } from "../../repo/manage/TeamStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { LaneStore } from "../../repo/run/LaneStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import * as DraftPreview from "../prompt/DraftPreview.ts"
-import type { Evaluator } from "../prompt/Evaluator.ts"
 import type * as Input from "../prompt/Input.ts"
-import type { InputChecks } from "../prompt/InputChecks.ts"
 import { Renderer } from "../prompt/Renderer.ts"
 import type { Preview, PreviewRefused } from "../prompt/WebhookPreview.ts"
 import * as WebhookPreview from "../prompt/WebhookPreview.ts"
@@ -44,12 +39,6 @@ export interface WithToken {
   readonly webhook: Webhook
   readonly token?: Token
 }
-
-/** What rendering needs. */
-type Prompts = Evaluator | InputChecks | Renderer | Settings
-
-/** What storing needs. */
-type WebhookRows = DestinationStore | SecretKeyStore | WebhookStore
 
 /** Manages webhooks. IDs come unparsed; a malformed one is `NotFound`. */
 export class Webhooks extends Context.Service<
@@ -109,11 +98,7 @@ export class Webhooks extends Context.Service<
     ) => Effect.Effect<RunPage, NotFound | InvalidParameter | Unavailable>
   }
 >()("webhook-trigger/Webhooks") {
-  static readonly layer: Layer.Layer<
-    Webhooks,
-    never,
-    HistoryStore | LaneStore | Outcomes | Prompts | Sender | Steps | TeamStore | WebhookRows
-  > = Layer.effect(
+  static readonly layer = Layer.effect(
     Webhooks,
     Effect.gen(function* () {
       const outcomes = yield* Outcomes

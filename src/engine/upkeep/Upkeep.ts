@@ -1,24 +1,16 @@
 /** Everything that a server does from time to time, and how often. */
 import { Cause, DateTime, Duration, Effect, Layer, Option, Schedule, type Scope } from "effect"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
-import type { AlertStore } from "../../repo/alert/AlertStore.ts"
 import { DeliveryStore } from "../../repo/delivery/DeliveryStore.ts"
-import type { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
-import type { TeamStore } from "../../repo/manage/TeamStore.ts"
-import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { FileBucket } from "../../repo/run/FileBucket.ts"
 import { FileStore } from "../../repo/run/FileStore.ts"
 import type { DueWork } from "../../repo/run/LaneStore.ts"
 import { ProgressStore } from "../../repo/run/ProgressStore.ts"
-import { RunStore } from "../../repo/run/RunStore.ts"
 import { ThreadStore } from "../../repo/run/ThreadStore.ts"
-import type { HandOver } from "../accept/HandOver.ts"
 import * as Retries from "../accept/Retries.ts"
 import { Trigger } from "../accept/Trigger.ts"
 import * as AlertEvaluation from "../alert/AlertEvaluation.ts"
-import type { TeamLeaders } from "../leaders/TeamLeaders.ts"
-import { Outcomes } from "../outcome/Outcomes.ts"
 import { Settings } from "../Settings.ts"
 import { Ticks } from "../step/Ticks.ts"
 
@@ -138,26 +130,7 @@ const inPortions = <E>(portion: Effect.Effect<boolean, E>) =>
   Effect.repeat(portion, { while: (more) => more, schedule: Schedule.spaced(rest) })
 
 /** The tasks of the engine. */
-export const layer: Layer.Layer<
-  never,
-  never,
-  | AlertStore
-  | DeliveryStore
-  | DestinationStore
-  | FileStore
-  | HandOver
-  | HistoryStore
-  | Outcomes
-  | ProgressStore
-  | RunStore
-  | Settings
-  | TeamLeaders
-  | TeamStore
-  | ThreadStore
-  | Ticks
-  | Trigger
-  | WebhookStore
-> = Layer.effectDiscard(
+export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const { isHere, whenDue } = yield* Ticks
     for (const task of yield* dueTasks) whenDue(task.due, once(task))

@@ -27,13 +27,7 @@ import type { Webhooks } from "../../engine/manage/Webhooks.ts"
 import type { RunWatch } from "../../engine/progress/RunWatch.ts"
 import type { Settings } from "../../engine/Settings.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
-import type { OwnerStore } from "../../repo/access/OwnerStore.ts"
-import type { SessionStore } from "../../repo/access/SessionStore.ts"
-import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
-import type { HistoryStore } from "../../repo/history/HistoryStore.ts"
-import type { WebhookStore } from "../../repo/manage/WebhookStore.ts"
-import type { FileStore } from "../../repo/run/FileStore.ts"
-import type { ProgressStore } from "../../repo/run/ProgressStore.ts"
+import type { Repo } from "../../repo/Repo.ts"
 import * as Auth from "../access/Auth.ts"
 import { KeyCheck } from "../access/KeyCheck.ts"
 import * as SessionHandlers from "../access/SessionHandlers.ts"
@@ -77,28 +71,21 @@ type Server = Etag.Generator | FileSystem.FileSystem | HttpRouter.HttpRouter | H
 type Engine =
   | AdminKey
   | ApiKeys
-  | AuditStore
   | Approvals
   | Cancellation
-  | ChangeFeed
   | Alerts
   | Destinations
-  | HistoryStore
-  | FileStore
-  | ProgressStore
   | HttpLeaders
   | LeaderKeys
-  | OwnerStore
   | Overview
   | Replay
+  | Repo
   | RunWatch
   | StoredRequests
-  | SessionStore
   | Settings
   | Teams
   | Threads
   | Trigger
-  | WebhookStore
   | Webhooks
 
 /**
