@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, DateTime, Duration, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
 import { v4 } from "uuid"
 import { Bus } from "../../../src/bus/Bus.ts"
-import { NotFound, PromptLost, Unauthorized, Unavailable } from "../../../src/domain/Errors.ts"
+import { PromptLost, Unavailable } from "../../../src/domain/Errors.ts"
 import { type LeaderId, makeLeaderKeyId, type RunId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { type GivenPrompt, HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
@@ -61,8 +61,6 @@ const isLed = (team: TeamName) => Effect.map(TeamLeaders, ({ isOverHttp }) => is
 
 const untilLed = (team: TeamName) => until(isLed(team))
 
-const isStopped = (team: TeamName) => Effect.map(isLed(team), (isLed) => !isLed)
-
 /** Moves the clock by seconds, as the polls go, until the condition holds. Returns how many milliseconds that took. */
 const secondsUntil = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
   Effect.gen(function* () {
@@ -99,17 +97,6 @@ describe("leaders over HTTP", () => {
       expect(again.run_id).toBe(one.run_id)
       yield* answer(one, "1")
       expect((yield* (yield* Repo).run(one.run_id)).conversation.response).toBe("1")
-      expect(textOf(yield* next(leader))).toBe("two")
-    }).pipe(Effect.provide(engineInMemory()))
-  )
-
-  it.effect("get the next prompt as soon as they have replied", () =>
-    Effect.gen(function* () {
-      const { first, leader, team } = yield* ledTeam
-      yield* sendMessage(team, "one")
-      const one = yield* join(first)
-      yield* sendMessage(team, "two")
-      yield* answer(one)
       expect(textOf(yield* next(leader))).toBe("two")
     }).pipe(Effect.provide(engineInMemory()))
   )
@@ -216,49 +203,6 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.effect("leave, and their prompt goes to the next leader at once", () =>
-    Effect.gen(function* () {
-      const { first, leader, team } = yield* ledTeam
-      yield* sendMessage(team, "one")
-      const { run_id } = yield* join(first)
-      const waiting = yield* asks(yield* newLeader(team))
-      yield* (yield* HttpLeaders).leave(leader)
-      const taken = yield* join(waiting)
-      expect([taken.run_id, taken.redelivered]).toEqual([run_id, true])
-    }).pipe(Effect.provide(engineInMemory()))
-  )
-
-  it.effect("that are gone leave a stopped team, whose prompt the next leader gets", () =>
-    Effect.gen(function* () {
-      const { first, team } = yield* ledTeam
-      yield* sendMessage(team, "one")
-      const { run_id } = yield* join(first)
-      expect(yield* secondsUntil(isStopped(team))).toBeGreaterThanOrEqual(7_000)
-      const taken = yield* next(yield* newLeader(team))
-      expect([taken.run_id, taken.redelivered]).toEqual([run_id, true])
-    }).pipe(Effect.provide(engineInMemory()))
-  )
-
-  it.effect("learn at once that the run was cancelled, and confirm that by their reply", () =>
-    Effect.gen(function* () {
-      const { first, leader, team } = yield* ledTeam
-      const { submit } = yield* makeWebhook(team)
-      const run_id = yield* submit("one")
-      const one = yield* join(first)
-      const working = yield* Effect.forkChild(work(leader, run_id))
-      yield* (yield* Cancellation).cancel(run_id)
-      expect(yield* Fiber.join(working)).toEqual({ cancelled: true })
-      expect(yield* work(leader, run_id)).toEqual({ cancelled: true })
-      const repo = yield* Repo
-      expect(yield* repo.out).toHaveLength(1)
-      yield* (yield* HttpLeaders).reply(team, one.correlation_id, {
-        _tag: "Failed",
-        message: "stopped"
-      })
-      expect(yield* repo.out).toHaveLength(0)
-    }).pipe(Effect.provide(engineInMemory()))
-  )
-
   it.effect(
     "learn that the run has timed out, and lose the prompt when they do not confirm that they have stopped",
     () =>
@@ -298,22 +242,6 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.effect("may repeat a reply, and reply only to prompts of their team", () =>
-    Effect.gen(function* () {
-      const { first, team } = yield* ledTeam
-      const other = yield* makeTeam("other")
-      yield* sendMessage(team, "one")
-      const one = yield* join(first)
-      const repo = yield* Repo
-      expect(yield* Effect.flip(answer({ ...one, team: other }))).toEqual(new NotFound())
-      expect(yield* Effect.flip(answer({ ...one, correlation_id: one.run_id }))).toEqual(new NotFound())
-      expect((yield* repo.run(one.run_id)).status).not.toBe("success")
-      yield* answer(one, "first")
-      yield* answer(one, "second")
-      expect((yield* repo.run(one.run_id)).conversation.response).toBe("first")
-    }).pipe(Effect.provide(engineInMemory()))
-  )
-
   it.effect("that can never work on a prompt end its run as undeliverable; one may discard it without an answer", () =>
     Effect.gen(function* () {
       const { first, leader, team } = yield* ledTeam
@@ -325,15 +253,6 @@ describe("leaders over HTTP", () => {
       const two = yield* next(leader)
       yield* leaders.reply(team, two.correlation_id, { _tag: "Discarded" })
       expect(textOf(yield* next(leader))).toBe("three")
-    }).pipe(Effect.provide(engineInMemory()))
-  )
-
-  it.effect("whose key is revoked wait no longer, and lead no team", () =>
-    Effect.gen(function* () {
-      const { first, leader, team } = yield* ledTeam
-      yield* (yield* Repo).revokeLeaderKey(team, leader.key_id)
-      expect(yield* Effect.flip(Fiber.join(first))).toBeInstanceOf(Unauthorized)
-      yield* secondsUntil(isStopped(team))
     }).pipe(Effect.provide(engineInMemory()))
   )
 
