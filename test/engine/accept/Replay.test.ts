@@ -161,24 +161,6 @@ it.effect("what does not fit is refused from the first one on, and the same requ
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.effect("a replay for a paused team waits, and is sent when that is resumed", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const seen = yield* echo(team)
-    const webhook = yield* makeWebhook(team)
-    const { run_id } = yield* webhook.ask("api")
-    yield* (yield* Repo).pauseTeam(team, yield* DateTime.now)
-    const waiting = yield* replay(run_id)
-    yield* advance("10 seconds")
-    expect((yield* runOf(waiting)).status).toBe("queued")
-    expect(seen).toHaveLength(1)
-    yield* (yield* Repo).resumeTeam(team, yield* DateTime.now)
-    yield* advance("2 seconds")
-    yield* until(Effect.map(runOf(waiting), ({ status }) => status === "success"))
-    expect(seen).toEqual(["api", "api"])
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
 it.effect("who waits for a replay has its timeout from then on, and is refused as it would be without waiting", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")

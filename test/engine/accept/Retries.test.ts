@@ -4,7 +4,6 @@ import { LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { Replay } from "../../../src/engine/accept/Replay.ts"
-import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Webhooks } from "../../../src/engine/manage/Webhooks.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
@@ -156,29 +155,6 @@ it.effect("a retry is not sent once its webhook's budget of cost is used up, and
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.effect("a run that timed out, or has waited for a leader in vain, is not tried again", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const busy = yield* lead(team)
-    const stopped = yield* makeTeam("stopped")
-    const retries = { max_retries: 3, backoff_seconds: 1 }
-    const slow = yield* makeWebhook(team, { timeout_seconds: 10 })
-    const alone = yield* makeWebhook(stopped, { when_team_stopped: "queue", queue_for_seconds: 10 })
-    yield* edit(slow.id, { retries })
-    yield* edit(alone.id, { retries })
-    const ids = [yield* slow.submit("api"), yield* alone.submit("api")]
-    yield* busy.next
-    yield* advance("15 seconds")
-    for (const id of ids) yield* ended(id)
-    yield* advance("5 seconds")
-    const runs = yield* Effect.forEach(ids, runOf)
-    expect(runs.map(({ status, retry_at, retried_by }) => [status, retry_at, retried_by])).toEqual([
-      ["timeout", undefined, undefined],
-      ["error", undefined, undefined]
-    ])
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
 it.effect("a webhook that is switched off, or has no retries any more, tries nothing again", () =>
   Effect.gen(function* () {
     const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
@@ -193,30 +169,6 @@ it.effect("a webhook that is switched off, or has no retries any more, tries not
     }
     expect(seen).toHaveLength(2)
     expect(yield* replayable(webhook.id)).toHaveLength(2)
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("a retry is at the end of its team's lane, waits for a leader and while the team is paused", () =>
-  Effect.gen(function* () {
-    const { leave, team, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
-    const first = yield* webhook.submit("api")
-    yield* ended(first)
-    yield* leave
-    yield* edit(webhook.id, { when_team_stopped: "queue" })
-    const other = yield* webhook.submit("web")
-    yield* (yield* Repo).pauseTeam(team, yield* DateTime.now)
-    yield* advance("8 seconds")
-    const second = yield* retryOf(first)
-    expect((yield* runOf(second)).status).toBe("queued")
-
-    const seen = yield* flaky(team, 0)
-    yield* advance("3 seconds")
-    expect(seen).toEqual([])
-    yield* (yield* Repo).resumeTeam(team, yield* DateTime.now)
-    yield* advance("3 seconds")
-    yield* ended(second)
-    expect(seen).toEqual(["web", "api"])
-    expect((yield* runOf(other)).status).toBe("success")
   }).pipe(Effect.provide(engineInMemory()))
 )
 
@@ -260,58 +212,6 @@ it.effect("a failed run is not tried again in the team that its webhook was move
     yield* until(Effect.map(runOf(first), ({ retry_at }) => retry_at === undefined))
     expect(yield* runOf(first)).not.toHaveProperty("retried_by")
     expect([...seen, ...seenByOther]).toEqual(["api"])
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("cancelling a failed run calls its retry off; one that was tried again has ended", () =>
-  Effect.gen(function* () {
-    const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
-    const { cancel } = yield* Cancellation
-    const first = yield* webhook.submit("api")
-    yield* ended(first)
-    const cancelled = yield* cancel(first)
-    expect(cancelled).toMatchObject({ run_id: first, status: "error" })
-    expect(cancelled).not.toHaveProperty("retry_at")
-    expect(yield* cancel(first)).toEqual(cancelled)
-    yield* advance("8 seconds")
-    expect(seen).toHaveLength(1)
-
-    const second = yield* webhook.submit("web")
-    yield* ended(second)
-    yield* advance("8 seconds")
-    yield* retryOf(second)
-    expect((yield* Effect.flip(cancel(second)))._tag).toBe("RunEnded")
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("cancelling all that waits of a webhook, or for its team, calls retries off", () =>
-  Effect.gen(function* () {
-    const { seen, team, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
-    const { cancelQueuedOfTeam, cancelQueuedOfWebhook } = yield* Cancellation
-    const failed = Effect.gen(function* () {
-      const ids = yield* Effect.all([webhook.submit("api"), webhook.submit("web")])
-      for (const id of ids) yield* ended(id)
-      return ids
-    })
-    const repo = yield* Repo
-    for (const cancel of [
-      (dryRun: boolean) => cancelQueuedOfWebhook(webhook.id, { dryRun }),
-      (dryRun: boolean) => cancelQueuedOfTeam(team, { dryRun })
-    ]) {
-      const ids = yield* failed
-      yield* repo.pauseTeam(team, yield* DateTime.now)
-      const queued = yield* webhook.submit("later")
-      expect(yield* cancel(true)).toEqual({ cancelled: 1, retries: 2 })
-      expect(yield* cancel(false)).toEqual({ cancelled: 1, retries: 2 })
-      expect(yield* cancel(false)).toEqual({ cancelled: 0, retries: 0 })
-      for (const id of ids) expect(yield* runOf(id)).toMatchObject({ status: "error" })
-      for (const id of ids) expect(yield* runOf(id)).not.toHaveProperty("retry_at")
-      expect((yield* runOf(queued)).status).toBe("cancelled")
-      yield* repo.resumeTeam(team, yield* DateTime.now)
-    }
-    yield* advance("8 seconds")
-    expect(seen).toHaveLength(4)
-    expect(yield* replayable(webhook.id)).toHaveLength(4)
   }).pipe(Effect.provide(engineInMemory()))
 )
 

@@ -44,7 +44,9 @@ it.live("a failed run says when it is tried again, and then by which run; cancel
     expect([yield* by(late.run_id), yield* by(other.run_id)]).toEqual(["caller", "admin_key"])
 
     yield* failed
-    const cancelQueued = admin("POST", `/api/webhooks/${hook.id}/cancel-queued`)
+    const path = `/api/webhooks/${hook.id}/cancel-queued`
+    const cancelQueued = admin("POST", path)
+    expect((yield* admin("POST", `${path}?dry_run=true`)).json).toEqual({ cancelled: 0, retries: 1 })
     expect((yield* cancelQueued).json).toEqual({ cancelled: 0, retries: 1 })
     expect((yield* cancelQueued).json).toEqual({ cancelled: 0, retries: 0 })
 
@@ -54,6 +56,7 @@ it.live("a failed run says when it is tried again, and then by which run; cancel
     const { json } = yield* repeatUntil(caller, ({ json }) => json.retried_by !== undefined)
     expect(json).toMatchObject({ run_id, status: "error" })
     expect(json).not.toHaveProperty("retry_at")
+    expect((yield* admin("POST", `/api/runs/${run_id}/cancel`)).json.code).toBe("run_ended")
     const again = yield* http("GET", `${hook.path}/runs/${json.retried_by}?wait=true`)
     expect(again.json).toMatchObject({ run_id: json.retried_by, status: "error" })
     const list = yield* admin("GET", `/api/runs/${run_id}/replays`)
