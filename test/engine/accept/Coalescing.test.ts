@@ -62,17 +62,6 @@ it.effect(
     })
 )
 
-it.effect("answers another webhook's waiting caller while a window is open", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const seen = yield* echo(team)
-    const bursts = yield* makeWebhook(team, { coalesce })
-    yield* bursts.submit({ branch: "main" })
-    expect(yield* (yield* makeWebhook(team)).ask("now")).toMatchObject({ status: "success" })
-    expect(seen).toEqual(["now"])
-  }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(ports))))
-)
-
 it.effect("waits for a leader from the end of the window on", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")

@@ -1,11 +1,10 @@
 import { expect, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
+import { DateTime, Duration, Effect, Exit, Layer, Option, Scope } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { Replay, type ReplayRequest } from "../../../src/engine/accept/Replay.ts"
-import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
-import { engine, engineInMemory, lead, makeTeam, makeWebhook, ports, sendMessage, until, waiting } from "../Scenario.ts"
+import { engine, engineInMemory, lead, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
 
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
 const keyOf = (id: RunId) => Effect.map(runOf(id), ({ thread }) => thread?.key)
@@ -33,37 +32,6 @@ it.effect("sends a thread's next run when the one before has ended, with the ses
     yield* leader.answer("done")
     const third = yield* sendMessage(team, "go on", { thread_key: "a" })
     expect((yield* leader.next).prompt).toMatchObject({ run_id: third, thread: { ...thread, session_id: "s-2" } })
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("keeps a thread's next run until a cancelled one before it is no longer in work", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const leader = yield* lead(team)
-    const webhook = yield* threaded(team)
-    const [first, second] = [yield* webhook.submit({ thread: "a" }), yield* webhook.submit({ thread: "a" })]
-    yield* leader.next
-    yield* Effect.flatMap(Cancellation, ({ cancel }) => cancel(first))
-    expect(yield* waiting(team)).toBe(0)
-    yield* leader.fail("stopped", { session_id: "s-1" })
-    expect((yield* leader.next).prompt.run_id).toBe(second)
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("a caller that waits in vain behind another run of its thread is not sent, and delays nobody", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const leader = yield* lead(team)
-    const webhook = yield* threaded(team, { timeout_seconds: 300 })
-    const hasty = yield* threaded(team, { timeout_seconds: 5 })
-    yield* webhook.submit({ thread: "a" })
-    yield* leader.next
-    const asking = yield* Effect.forkChild(hasty.ask({ thread: "a" }))
-    const next = yield* sendMessage(team, "next")
-    yield* advance("5 seconds")
-    expect((yield* Fiber.join(asking)).status).toBe("timeout")
-    yield* leader.answer("done")
-    expect((yield* leader.next).prompt.run_id).toBe(next)
   }).pipe(Effect.provide(engineInMemory()))
 )
 
@@ -112,17 +80,6 @@ it.effect("a run stands alone if a value of the key is missing, or the key is bl
     expect(yield* keyOf(yield* liquid.submit({ repo: "Shop", number: 7 }))).toBe("shop#7")
     expect(yield* keyOf(yield* liquid.submit({ repo: "Shop", number: false }))).toBe("shop")
     expect(yield* keyOf(yield* liquid.submit({ repo: " ", number: false }))).toBeUndefined()
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("refuses a run whose key is too long", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    yield* lead(team)
-    const webhook = yield* threaded(team)
-    expect(yield* keyOf(yield* webhook.submit({ thread: "x".repeat(500) }))).toBe("x".repeat(500))
-    const refused = yield* Effect.flip(webhook.submit({ thread: "x".repeat(501) }))
-    expect(refused).toMatchObject({ _tag: "ThreadKeyTooLong", limit: 500 })
   }).pipe(Effect.provide(engineInMemory()))
 )
 

@@ -23,7 +23,8 @@ describe("threads", () => {
       // Although a run stores of a request only what the prompt's template names.
       expect(yield* threadOf({ repo: "shop", number: 7, other: true })).toEqual(thread)
       expect(yield* threadOf({ repo: "shop" })).toBeUndefined()
-      expect(refusal(yield* trigger({ repo: "x".repeat(600), number: 1 }))).toStrictEqual([422, "thread_key_too_long"])
+      expect(yield* threadOf({ repo: "x".repeat(498), number: 1 })).toMatchObject({ key: `${"x".repeat(498)}#1` })
+      expect(refusal(yield* trigger({ repo: "x".repeat(499), number: 1 }))).toStrictEqual([422, "thread_key_too_long"])
 
       const preview = (payload: unknown) => admin("POST", `/api/webhooks/${webhook.id}/preview`, { body: { payload } })
       expect((yield* preview({ repo: "shop", number: 7 })).json).toEqual({

@@ -129,16 +129,6 @@ it.live("with supersede_when: started, an approved run replaces those that wait,
   })
 )
 
-it.live("a request is skipped also while a run with its key waits for approval", () =>
-  Effect.gen(function* () {
-    const { decide, hook, http, post } = yield* guarded({ singleton: { key, on_new: "skip" } }, silent)
-    const first = yield* post(7)
-    expect((yield* http("POST", hook.path, of(7))).json).toMatchObject({ status: "ignored", run_id: first })
-    yield* decide(first, "deny")
-    expect((yield* http("POST", hook.path, of(7))).status).toBe(202)
-  })
-)
-
 it.live("a request is skipped while a run with its key is on, and the answer names that one", () =>
   Effect.gen(function* () {
     const { admin, http, history, team, webhook } = yield* start()

@@ -370,7 +370,9 @@ export const singletons = (test: Test): void => {
       expect(yield* acceptOne(retry)).toEqual({ _tag: "Accepted" })
       expect(yield* Effect.flip(acceptOne(yield* keyed(webhook, "skip")))).toEqual(skippedFor(retry.run_id))
       yield* endOne(retry.run_id, success("done"), 1)
-      expect(yield* acceptOne(yield* keyed(webhook, "skip", withKey("one")))).toEqual({ _tag: "Accepted" })
+      const pending = yield* keyed(webhook, "skip", { ...withKey("one"), ...asking })
+      expect(yield* acceptOne(pending)).toEqual({ _tag: "Accepted" })
+      expect(yield* Effect.flip(acceptOne(yield* keyed(webhook, "skip")))).toEqual(skippedFor(pending.run_id))
     })
   )
 
