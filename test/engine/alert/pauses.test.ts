@@ -138,20 +138,6 @@ describe("a webhook with `pause_after_failures`", () => {
     }).pipe(Effect.provide(ports))
   )
 
-  it.effect("is resumed when its limit is removed", () =>
-    Effect.gen(function* () {
-      const { alerts, fail, isPaused, measured, repo, webhook } = yield* pausing
-      yield* Layer.build(server)
-      yield* fail
-      yield* fail
-      yield* measured
-      yield* repo.updateWebhook(webhook.id, { pause_after_failures: null, updated_at: at(5) })
-      yield* measured
-      expect(yield* isPaused).toBe(false)
-      expect(yield* alerts).toEqual([{ ...begun, state: "resolved" }])
-    }).pipe(Effect.provide(ports))
-  )
-
   it.effect("ends its alert with a message when it is deleted", () =>
     Effect.gen(function* () {
       const { alerts, fail, measured, repo, sent, webhook } = yield* pausing

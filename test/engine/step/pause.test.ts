@@ -3,7 +3,6 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Scope } from "effect"
 import type { TeamName } from "../../../src/domain/Team.ts"
-import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Teams } from "../../../src/engine/manage/Teams.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
@@ -52,20 +51,6 @@ it.effect("what is in flight goes on, what comes later waits without a slot, and
   }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.effect("another team is not delayed, whatever waits for the paused one", () =>
-  Effect.gen(function* () {
-    const [paused, other] = [yield* makeTeam("paused"), yield* makeTeam("other")]
-    const [waits, works] = [yield* makeWebhook(paused), yield* makeWebhook(other)]
-    yield* echo(paused)
-    yield* echo(other)
-    yield* pause(paused)
-    for (let i = 0; i < 5; i++) yield* waits.submit("waits")
-    expect((yield* works.ask("works")).status).toBe("success")
-    yield* waits.submit("waits")
-    expect((yield* works.ask("works")).status).toBe("success")
-  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
-)
-
 it.effect("triggers and messages are accepted also while no leader is connected, and refused again afterwards", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -88,43 +73,6 @@ it.effect("triggers and messages are accepted also while no leader is connected,
     yield* pause(idle)
     yield* resume(idle)
     expect((yield* Effect.flip(toIdle.submit("5")))._tag).toBe("TeamNotRunning")
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("a waiting caller's deadline counts, and what waits can be cancelled", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    yield* echo(team)
-    const webhook = yield* makeWebhook(team, { timeout_seconds: 5 })
-    yield* pause(team)
-    const asking = yield* Effect.forkChild(webhook.ask("1"))
-    const repo = yield* Repo
-    yield* until(Effect.map(repo.team(team), ({ queued }) => queued === 1))
-    const submitted = yield* webhook.submit("2")
-    yield* webhook.submit("3")
-    yield* advance("6 seconds")
-    expect((yield* Fiber.join(asking)).status).toBe("timeout")
-    const cancellation = yield* Cancellation
-    yield* cancellation.cancel(submitted)
-    expect(yield* cancellation.cancelQueuedOfTeam(team)).toEqual({ cancelled: 1, retries: 0 })
-    expect(yield* statusOf(submitted)).toBe("cancelled")
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("the time that a trigger waits for a leader stands still, and starts again when the team is resumed", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const webhook = yield* makeWebhook(team, { when_team_stopped: "queue", queue_for_seconds: 10 })
-    const id = yield* webhook.submit("1")
-    yield* advance("8 seconds")
-    yield* pause(team)
-    yield* advance("15 seconds")
-    expect(yield* statusOf(id)).toBe("queued")
-    yield* resume(team)
-    yield* advance("8 seconds")
-    expect(yield* statusOf(id)).toBe("queued")
-    yield* advance("4 seconds")
-    expect(yield* statusOf(id)).toBe("error")
   }).pipe(Effect.provide(engineInMemory()))
 )
 

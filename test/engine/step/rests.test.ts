@@ -1,20 +1,17 @@
 /** Usage limits of agents: the run goes back to the head of its lane, and its team rests. */
 
 import { expect, it } from "@effect/vitest"
-import { DateTime, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { DateTime, Effect, Exit, Layer, Scope } from "effect"
 import type { Delivery } from "../../../src/bus/Bus.ts"
 import { LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
-import { HttpLeaders } from "../../../src/engine/leaders/HttpLeaders.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
-import { Overview } from "../../../src/engine/manage/Overview.ts"
 import { Teams } from "../../../src/engine/manage/Teams.ts"
 import { Leader } from "../../../src/leader/index.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
 import {
-  echo,
   engine,
   engineInMemory,
   inFlight,
@@ -22,7 +19,6 @@ import {
   makeTeam,
   makeWebhook,
   ports,
-  sendMessage,
   statusOf,
   until,
   waiting
@@ -38,7 +34,6 @@ const restsUntil = (team: TeamName) =>
 const untilItRests = (team: TeamName) => until(Effect.map(restsUntil(team), (until) => until !== undefined))
 const resume = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.resume(team))
 const later = (millis: number) => Effect.map(DateTime.now, (now) => DateTime.add(now, { milliseconds: millis }))
-const minutes = (n: number) => n * 60_000
 
 /** Leads the team with our own leader: its agent has a limit until that time, and otherwise answers. Returns what it was given. */
 const limitedLeader = (team: TeamName, end: DateTime.Utc) =>
@@ -81,41 +76,6 @@ it.effect(
     }).pipe(Effect.provide(engineInMemory()))
 )
 
-it.effect("without a time the pause grows, and the team can be woken by hand; what is accepted meanwhile waits", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const webhook = yield* makeWebhook(team)
-    const leader = yield* lead(team)
-    const id = yield* webhook.submit("1")
-    for (const pause of [1, 2]) {
-      expect((yield* leader.next).text).toBe("1")
-      yield* leader.limit(reason)
-      yield* untilItRests(team)
-      yield* advance(minutes(pause) - 2_000)
-      expect(yield* leader.idle).toBe(true)
-      yield* advance("3 seconds")
-    }
-    expect((yield* leader.next).text).toBe("1")
-    yield* leader.limit(reason)
-    yield* untilItRests(team)
-    yield* sendMessage(team, "2")
-    yield* webhook.submit("3")
-    const { waits_for } = yield* Effect.flatMap(Overview, (overview) => overview.run(id))
-    expect(waits_for).toEqual({
-      code: "usage_limit",
-      message: `The agent of the team deploy has reached a usage limit: “${reason}”. This run continues when the limit ends, or when the team is resumed.`,
-      until: yield* restsUntil(team)
-    })
-    const { resting_reason, running } = yield* Effect.flatMap(Teams, (teams) => teams.show(team))
-    expect([resting_reason, running]).toEqual([reason, true])
-    expect(yield* resume(team)).not.toHaveProperty("resting_until")
-    for (const text of ["1", "2", "3"]) {
-      expect((yield* leader.next).text).toBe(text)
-      yield* leader.answer("done")
-    }
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
 it.effect("the slot is free for other teams at once", () =>
   Effect.gen(function* () {
     const [limited, other] = [yield* makeTeam("limited"), yield* makeTeam("other")]
@@ -128,22 +88,6 @@ it.effect("the slot is free for other teams at once", () =>
     yield* leader.limit(reason)
     expect((yield* works.next).text).toBe("2")
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
-)
-
-it.effect("a waiting caller's deadline stays: its run ends as timeout, and is not sent again", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const webhook = yield* makeWebhook(team, { timeout_seconds: 30 })
-    const leader = yield* lead(team)
-    const asking = yield* Effect.forkChild(webhook.ask("1"))
-    yield* leader.next
-    yield* leader.limit(reason)
-    yield* untilItRests(team)
-    yield* advance("31 seconds")
-    expect((yield* Fiber.join(asking)).status).toBe("timeout")
-    yield* advance("31 seconds")
-    expect(yield* leader.idle).toBe(true)
-  }).pipe(Effect.provide(engineInMemory()))
 )
 
 it.effect(
@@ -173,26 +117,6 @@ it.effect(
       yield* advance("22 seconds")
       expect((yield* leader.next).text).toBe("3")
     }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("a late repeat of the reply does not take back the run that is at work again", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const webhook = yield* makeWebhook(team)
-    const leader = yield* lead(team)
-    const id = yield* webhook.submit("1")
-    const before = yield* leader.next
-    yield* leader.limit(reason)
-    yield* untilItRests(team)
-    yield* resume(team)
-    const after = yield* leader.next
-    expect(after.prompt.correlation_id).not.toBe(before.prompt.correlation_id)
-    const { reply } = yield* HttpLeaders
-    yield* reply(team, before.prompt.correlation_id, { _tag: "Failed", message: reason, limited: {} })
-    expect([yield* inFlight, yield* restsUntil(team)]).toEqual([1, undefined])
-    yield* leader.answer("done")
-    yield* until(Effect.map(statusOf(id), (status) => status === "success"))
-  }).pipe(Effect.provide(engineInMemory()))
 )
 
 it.effect("a leader that gets the same prompt again repeats the limit, and works on it when the rest is over", () =>
@@ -264,19 +188,4 @@ it.effect("a server that takes over keeps the rest, and ends it in time", () =>
       expect((yield* leader.next).text).toBe("1")
     }).pipe(Effect.provide(engine()))
   }).pipe(Effect.provide(ports))
-)
-
-it.effect("another team works while one rests", () =>
-  Effect.gen(function* () {
-    const [limited, other] = [yield* makeTeam("limited"), yield* makeTeam("other")]
-    const [first, second] = [yield* makeWebhook(limited), yield* makeWebhook(other)]
-    const leader = yield* lead(limited)
-    yield* echo(other)
-    yield* first.submit("1")
-    yield* leader.next
-    yield* leader.limit(reason)
-    yield* untilItRests(limited)
-    for (let n = 0; n < 3; n++) yield* first.submit("waits")
-    expect((yield* second.ask("works")).status).toBe("success")
-  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
