@@ -1,7 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Fiber } from "effect"
 import { Checkpoints } from "../../src/engine/Checkpoints.ts"
-import { Shutdown } from "../../src/engine/Shutdown.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import { advance } from "../../src/testing.ts"
 import {
@@ -59,17 +58,6 @@ it.effect("waits for a run whose acceptance takes long", () =>
   )
 )
 
-it.effect("refuses a trigger whose team has no leader, and leaves no run behind", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const webhook = yield* makeWebhook(team)
-    const error = yield* Effect.flip(webhook.submit("hello"))
-    expect(error._tag).toBe("TeamNotRunning")
-    const repo = yield* Repo
-    expect((yield* repo.runs({ webhook_id: webhook.id, limit: 10 })).data).toEqual([])
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
 it.effect("sends a team its prompts in the order of acceptance, across webhooks and chat messages", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -109,22 +97,5 @@ it.effect("finishes accepted runs of a disabled webhook, and drops those of a de
     yield* leader.answer("to no run")
     yield* sendMessage(team, "next")
     expect((yield* leader.next).text).toBe("next")
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("sends a caller that waits at the end of a shutdown away, and finishes the run", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const leader = yield* lead(team)
-    const webhook = yield* makeWebhook(team)
-    const asking = yield* Effect.forkChild(Effect.flip(webhook.ask("work")))
-    const { prompt } = yield* leader.next
-    const shutdown = yield* Shutdown
-    yield* shutdown.begin
-    expect(yield* Effect.flip(webhook.submit("refused"))).toMatchObject({ _tag: "Unavailable", what: "server" })
-    yield* shutdown.stopWaiting
-    expect(yield* Fiber.join(asking)).toMatchObject({ _tag: "Unavailable", run_id: prompt.run_id })
-    yield* leader.answer("done")
-    yield* until(Effect.map(statusOf(prompt.run_id), (status) => status === "success"))
   }).pipe(Effect.provide(engineInMemory()))
 )

@@ -4,21 +4,9 @@ import { DateTime, Duration, Effect, Exit, Layer, Scope } from "effect"
 import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
-import type { Trigger, TriggerRefused } from "../../../src/engine/accept/Trigger.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
-import {
-  echo,
-  engine,
-  engineInMemory,
-  inFlight,
-  lead,
-  makeTeam,
-  makeWebhook,
-  sendMessage,
-  until,
-  waiting
-} from "../Scenario.ts"
+import { echo, engine, engineInMemory, inFlight, lead, makeTeam, makeWebhook, until, waiting } from "../Scenario.ts"
 
 const queues = { when_team_stopped: "queue" } as const
 const queued = Effect.flatMap(Repo, (repo) => Effect.map(repo.queued(1_000), ({ all }) => all))
@@ -47,19 +35,6 @@ describe("a webhook whose triggers wait for a leader", () => {
         yield* webhook.submit("f")
         yield* until(Effect.sync(() => seen.length === 6))
       }).pipe(Effect.provide(engineInMemory()))
-  )
-
-  it.effect("refuses callers that wait, and leaves other webhooks and chat as they are", () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const webhook = yield* makeWebhook(team, queues)
-      const plain = yield* makeWebhook(team)
-      const refusals = [webhook.ask("a"), plain.submit("b"), plain.ask("c"), sendMessage(team, "d")].map((each) =>
-        Effect.asVoid<unknown, TriggerRefused, Trigger>(each)
-      )
-      for (const refused of refusals) expect((yield* Effect.flip(refused))._tag).toBe("TeamNotRunning")
-      expect(yield* queued).toBe(0)
-    }).pipe(Effect.provide(engineInMemory()))
   )
 
   it.effect("keeps the order of its team: what was accepted later waits behind what waits for a leader", () =>
@@ -116,15 +91,6 @@ describe("a webhook whose triggers wait for a leader", () => {
       // Over such a jump of the clock, what is out is sent again: more answers than runs.
       for (let i = 0; i < 3 * ids.length; i++) yield* leader.answer("done")
       yield* until(Effect.map(repo.run(ids[3]!), ({ status }) => status === "success"))
-    }).pipe(Effect.provide(engineInMemory()))
-  )
-
-  it.effect("counts them for the limits of what may wait", () =>
-    Effect.gen(function* () {
-      const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...queues, max_queued: 2 })
-      yield* webhook.submit("a")
-      yield* webhook.submit("b")
-      expect(yield* Effect.flip(webhook.submit("c"))).toMatchObject({ _tag: "TooManyQueued", of: "webhook" })
     }).pipe(Effect.provide(engineInMemory()))
   )
 

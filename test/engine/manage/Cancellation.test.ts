@@ -23,29 +23,6 @@ import {
 const cancel = (id: RunId) => Effect.flatMap(Cancellation, ({ cancel }) => cancel(id))
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
 
-it.effect("a queued run is never sent, and its waiting caller hears of it", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const leader = yield* lead(team)
-    const webhook = yield* makeWebhook(team)
-    const first = yield* webhook.submit("first")
-    yield* leader.next
-    const asking = yield* Effect.forkChild(webhook.ask("second"))
-    const repo = yield* Repo
-    const waiting = Effect.map(repo.runs({ team, limit: 9 }), ({ data }) => data.find(({ run_id }) => run_id !== first))
-    yield* until(Effect.map(waiting, (run) => run !== undefined))
-    const queued = yield* waiting
-    const third = yield* webhook.submit("third")
-
-    const run = yield* cancel(queued!.run_id)
-    expect(run.status).toBe("cancelled")
-    expect(yield* Fiber.join(asking)).toMatchObject({ run_id: queued!.run_id, status: "cancelled" })
-    expect(yield* cancel(queued!.run_id)).toEqual(run)
-    yield* leader.answer("done")
-    expect((yield* leader.next).prompt.run_id).toBe(third)
-  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
-)
-
 it.effect(
   "a sent run has ended for its caller, and holds its slot until the leader, which is asked to stop, is done",
   () =>
@@ -106,23 +83,6 @@ it.effect("a run that is cancelled while the broker may or may not have its prom
   })
 )
 
-it.effect("a leader that does not stop holds the slot for 30 seconds", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const leader = yield* lead(team)
-    const webhook = yield* makeWebhook(team, { timeout_seconds: 60 })
-    const first = yield* webhook.submit("first")
-    yield* leader.next
-    yield* until(Effect.map(runOf(first), ({ sent_at }) => sent_at !== undefined))
-    yield* advance("10 seconds")
-    yield* cancel(first)
-    yield* advance("28 seconds")
-    expect(yield* inFlight).toBe(1)
-    yield* advance("4 seconds")
-    yield* until(Effect.map(inFlight, (total) => total === 0))
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
 it.effect("the leader library interrupts its handler, and goes on with the next prompt that is not cancelled", () =>
   Effect.gen(function* () {
     const team = yield* makeTeam("deploy")
@@ -148,36 +108,4 @@ it.effect("the leader library interrupts its handler, and goes on with the next 
     yield* cancel(message)
     yield* until(Effect.map(inFlight, (total) => total === 0))
   }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("a run that has ended in another way stays as it is", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    yield* echo(team)
-    const webhook = yield* makeWebhook(team)
-    const { run_id } = yield* webhook.ask("hello")
-    expect(yield* Effect.flip(cancel(run_id))).toMatchObject({ _tag: "RunEnded", run_id, status: "success" })
-    expect((yield* runOf(run_id)).status).toBe("success")
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("all that is queued for a webhook or a team is cancelled, and nothing else", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const leader = yield* lead(team)
-    const one = yield* makeWebhook(team)
-    const two = yield* makeWebhook(team)
-    const sent = yield* one.submit("sent")
-    yield* leader.next
-    for (let i = 0; i < 3; i++) yield* one.submit("one")
-    const others = [yield* two.submit("two"), yield* two.submit("two")]
-    const cancellation = yield* Cancellation
-    expect(yield* cancellation.cancelQueuedOfWebhook(one.id)).toEqual({ cancelled: 3, retries: 0 })
-    expect(yield* cancellation.cancelQueuedOfTeam(team)).toEqual({ cancelled: 2, retries: 0 })
-    for (const id of others) expect((yield* runOf(id)).status).toBe("cancelled")
-    yield* leader.answer("done")
-    yield* until(Effect.map(runOf(sent), ({ status }) => status === "success"))
-    expect((yield* Effect.flip(cancellation.cancelQueuedOfTeam("nobody")))._tag).toBe("NotFound")
-    expect((yield* Effect.flip(cancellation.cancelQueuedOfWebhook("nothing")))._tag).toBe("NotFound")
-  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )

@@ -6,7 +6,6 @@ import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Webhooks } from "../../../src/engine/manage/Webhooks.ts"
-import * as Leader from "../../../src/leader/Leader.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
 import { engine, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until } from "../Scenario.ts"
@@ -47,25 +46,6 @@ describe("work ends", () => {
       expect(run).toMatchObject({ status: "timeout", usage: { cost_usd: 2 } })
       expect([run.released_at !== undefined, run.unconfirmed]).toEqual([true, undefined])
     }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
-  )
-
-  it.effect("the leader library interrupts the agent of a run that has timed out, and goes on with the next", () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const interrupted = yield* Deferred.make<string>()
-      yield* Leader.start({
-        team,
-        handler: ({ prompt }) =>
-          prompt === "endless"
-            ? Effect.onInterrupt(Effect.never, () => Deferred.succeed(interrupted, prompt))
-            : Effect.succeed("done")
-      })
-      const webhook = yield* makeWebhook(team, { timeout_seconds: 5 })
-      const [endless, next] = [yield* webhook.submit("endless"), yield* webhook.submit("next")]
-      yield* until(Effect.andThen(advance("1 second"), Deferred.isDone(interrupted)))
-      yield* until(Effect.map(statusOf(next), (status) => status === "success"))
-      expect(yield* statusOf(endless)).toBe("timeout")
-    }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })), Effect.provide(Logger.layer([])))
   )
 
   it.effect("the agent of a caller who has stopped waiting goes on, but not for longer than it may work", () =>

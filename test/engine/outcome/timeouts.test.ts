@@ -70,24 +70,6 @@ it.effect("never sends a run whose deadline passed while it waited for a slot", 
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.effect("counts a fire-and-forget run's timeout from the leader's start", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const leader = yield* lead(team)
-    const webhook = yield* makeWebhook(team, { timeout_seconds: 10 })
-    const id = yield* webhook.submit("work")
-    const delivery = yield* leader.next
-    yield* advance("6 seconds")
-    yield* delivery.reply({ _tag: "Started" })
-    const repo = yield* Repo
-    yield* until(Effect.map(repo.run(id), (run) => run.started_at !== undefined))
-    yield* advance("9 seconds")
-    expect(yield* statusOf(id)).toBe("running")
-    yield* advance("2 seconds")
-    expect(yield* statusOf(id)).toBe("timeout")
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
 it.effect("lets nothing expire while the broker takes no messages, and leaders cannot send their answers", () => {
   let isFull = true
   const bus = Layer.flatMap(BusMemory.layer, (context) => {
@@ -136,16 +118,3 @@ it.effect("lets nothing expire just after a time without the database, in which 
     expect(yield* statusOf(id)).toBe("timeout")
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(repo, BusMemory.layer)))))
 })
-
-it.effect("frees the slots of a team that never answers, when their timeout and the time to stop have passed", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("dead")
-    const leader = yield* lead(team)
-    const webhook = yield* makeWebhook(team, { timeout_seconds: 10 })
-    const ids = yield* Effect.replicateEffect(webhook.submit("work"), 5)
-    yield* leader.next
-    for (let seconds = 0; seconds < 5 * 45; seconds++) yield* advance("1 second")
-    expect(yield* Effect.forEach(ids, statusOf)).toEqual(ids.map(() => "timeout"))
-    expect(yield* inFlight).toBe(0)
-  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 3 })))
-)

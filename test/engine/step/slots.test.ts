@@ -75,21 +75,6 @@ it.effect("applies a raised limit to runs that wait already", () =>
   }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
 )
 
-it.effect("gives slots to teams without work at once, however much waits for the teams that have one", () =>
-  Effect.gen(function* () {
-    const [busy, idle] = [yield* Effect.forEach([0, 1, 2], (n) => makeTeam(`busy-${n}`)), yield* makeTeam("idle")]
-    for (const team of busy) {
-      yield* lead(team)
-      const webhook = yield* makeWebhook(team)
-      for (let n = 0; n < 3; n++) yield* webhook.submit("takes long")
-    }
-    yield* until(Effect.map(inFlight, (total) => total === 3))
-    const leader = yield* lead(idle)
-    yield* (yield* makeWebhook(idle)).submit("the fourth agent")
-    expect((yield* leader.next).text).toBe("the fourth agent")
-  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 4 })))
-)
-
 it.effect("asks the host's own limiter at each step", () => {
   let total = 0
   const limiter = Layer.sync(Limiter, () => ({ limits: () => ({ total, webhooks: new Map() }) }))
