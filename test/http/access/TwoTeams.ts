@@ -1,12 +1,11 @@
-import { Effect, type Layer } from "effect"
-import type { Repo } from "../../../src/repo/Repo.ts"
+import { Effect } from "effect"
 import type { Call } from "../Client.ts"
 import { hello, start } from "../Server.ts"
 
 /** Two teams with a webhook, a run, a message and a thread each, and a key for each of them. */
-export const twoTeams = (repo?: Layer.Layer<Repo>) =>
+export const twoTeams = () =>
   Effect.gen(function* () {
-    const server = yield* start({ ...(repo && { repo }) })
+    const server = yield* start()
     const keyFor = (teams: ReadonlyArray<string>, role = "admin") =>
       Effect.map(server.admin("POST", "/api/keys", { body: { name: teams.join(), role, teams } }), ({ json }) => {
         const key: string = json.key

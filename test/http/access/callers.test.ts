@@ -1,10 +1,8 @@
-/** What a key of the role `caller` can reach; its runs are also looked for on PostgreSQL. */
+/** What a key of the role `caller` can reach. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, type Layer } from "effect"
-import type { Repo } from "../../../src/repo/Repo.ts"
+import { Effect } from "effect"
 import { CookieJar } from "../../support/CookieJar.ts"
 import { startProvider } from "../../support/OpenIdProvider.ts"
-import { repoOnPostgres } from "../../support/RealServices.ts"
 import { type Call, pointers, refusal } from "../Client.ts"
 import { openEvents } from "../events/EventReader.ts"
 import { clients, connected } from "../mcp/Clients.ts"
@@ -26,9 +24,9 @@ const callerOf = (server: Server, more: object = {}) =>
   })
 
 /** A key for one of two webhooks, with a run that it started, and another key's run of the same webhook. */
-const twoCallers = (repo?: Layer.Layer<Repo>) =>
+const twoCallers = () =>
   Effect.gen(function* () {
-    const server = yield* start({ ...(repo && { repo }) })
+    const server = yield* start()
     yield* server.team("ops")
     const hook = yield* server.webhook("ops", "{{text}}", { mcp_tool: "say", store_requests: "all" })
     const other = yield* server.webhook("ops", "{{text}}", { mcp_tool: "other" })
@@ -47,46 +45,42 @@ const twoCallers = (repo?: Layer.Layer<Repo>) =>
     return { server, hook, other, mine, theirs, run, own, foreign, byToken }
   })
 
-for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoOnPostgres] as const]) {
-  describe(`a key of the role caller, with the rows in ${name}`, () => {
-    it.live("finds its own runs, and none that others started, of the same webhook or of another", () =>
-      Effect.gen(function* () {
-        const { byToken, foreign, hook, mine, other, own, run, server, theirs } = yield* twoCallers(repo)
-        yield* run(theirs, "secret of another", other)
-        for (const run_id of [foreign, byToken, unusedId]) {
-          expect(refusal(yield* mine.as("GET", `/api/runs/${run_id}`))).toStrictEqual(notFound)
-          expect(refusal(yield* mine.as("POST", `/api/runs/${run_id}/cancel`))).toStrictEqual(notFound)
-          const { code, status } = yield* statusOf(
-            server.origin,
-            { method: "GET", path: `/api/runs/${run_id}/events` },
-            bearer(mine.key)
-          )
-          expect([status, code]).toStrictEqual(notFound)
-        }
-        expect((yield* mine.as("GET", `/api/runs/${own}`)).json).toMatchObject({
-          ...{ run_id: own, triggered_by: mine.id, conversation: { response: "echo: mine" } }
-        })
-        for (const query of ["", "?limit=1", "?team=ops", `?webhook_id=${hook.id}`, "?search=mine"]) {
-          const { json } = yield* mine.as("GET", `/api/runs${query}`)
-          expect([json.data.map(({ run_id }: { run_id: string }) => run_id), json.next_cursor], query).toStrictEqual([
-            [own],
-            null
-          ])
-        }
-        for (const query of ["search=secret", `search=${foreign}`]) {
-          expect((yield* mine.as("GET", `/api/runs?${query}`)).json.data, query).toStrictEqual([])
-        }
-        expect(refusal(yield* mine.as("GET", `/api/runs?webhook_id=${other.id}`))).toStrictEqual(notFound)
-        expect((yield* theirs.as("GET", "/api/runs")).json.data).toHaveLength(2)
-        // The replay of somebody else is theirs, although it repeats the key's run.
-        yield* server.admin("POST", `/api/runs/${own}/replay?wait=true`, { body: {} })
-        expect((yield* mine.as("GET", "/api/runs")).json.data).toHaveLength(1)
-      })
-    )
-  })
-}
-
 describe("a key of the role caller", () => {
+  it.live("finds its own runs, and none that others started, of the same webhook or of another", () =>
+    Effect.gen(function* () {
+      const { byToken, foreign, hook, mine, other, own, run, server, theirs } = yield* twoCallers()
+      yield* run(theirs, "secret of another", other)
+      for (const run_id of [foreign, byToken, unusedId]) {
+        expect(refusal(yield* mine.as("GET", `/api/runs/${run_id}`))).toStrictEqual(notFound)
+        expect(refusal(yield* mine.as("POST", `/api/runs/${run_id}/cancel`))).toStrictEqual(notFound)
+        const { code, status } = yield* statusOf(
+          server.origin,
+          { method: "GET", path: `/api/runs/${run_id}/events` },
+          bearer(mine.key)
+        )
+        expect([status, code]).toStrictEqual(notFound)
+      }
+      expect((yield* mine.as("GET", `/api/runs/${own}`)).json).toMatchObject({
+        ...{ run_id: own, triggered_by: mine.id, conversation: { response: "echo: mine" } }
+      })
+      for (const query of ["", "?limit=1", "?team=ops", `?webhook_id=${hook.id}`, "?search=mine"]) {
+        const { json } = yield* mine.as("GET", `/api/runs${query}`)
+        expect([json.data.map(({ run_id }: { run_id: string }) => run_id), json.next_cursor], query).toStrictEqual([
+          [own],
+          null
+        ])
+      }
+      for (const query of ["search=secret", `search=${foreign}`]) {
+        expect((yield* mine.as("GET", `/api/runs?${query}`)).json.data, query).toStrictEqual([])
+      }
+      expect(refusal(yield* mine.as("GET", `/api/runs?webhook_id=${other.id}`))).toStrictEqual(notFound)
+      expect((yield* theirs.as("GET", "/api/runs")).json.data).toHaveLength(2)
+      // The replay of somebody else is theirs, although it repeats the key's run.
+      yield* server.admin("POST", `/api/runs/${own}/replay?wait=true`, { body: {} })
+      expect((yield* mine.as("GET", "/api/runs")).json.data).toHaveLength(1)
+    })
+  )
+
   it.live("does not sign in, and sees which webhooks it may use", () =>
     Effect.gen(function* () {
       const { hook, mine, server } = yield* twoCallers()

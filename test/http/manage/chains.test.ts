@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
-import { busOnRabbitMq, repoOnPostgres } from "../../support/RealServices.ts"
+import { Effect } from "effect"
+import { repoOnPostgres } from "../../support/RealServices.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { adminKey, hello, type Options, start } from "../Server.ts"
 
@@ -39,43 +39,35 @@ const twoOn = (options: Options) =>
 
 const two = twoOn({})
 
-/** The same test in memory and on the real services. */
-const onBoth = <A, E>(name: string, test: (given: typeof two) => Effect.Effect<A, E, Scope.Scope>): void => {
-  it.live(`${name} (in memory)`, () => test(two))
-  it.live(`${name} (on PostgreSQL and RabbitMQ)`, () => test(twoOn({ repo: repoOnPostgres, bus: busOnRabbitMq })))
-}
-
 describe("a destination that is another webhook", () => {
-  onBoth(
-    "starts one run with the answer, which names its origin; a delivery that is sent again starts no other",
-    (given) =>
-      Effect.gen(function* () {
-        const { admin, ended, first, link, run, second, settled, trigger } = yield* given
-        const created = yield* link(first.id, second.id, { events: ["run.succeeded"] })
-        expect([created.status, created.json.secret]).toStrictEqual([201, undefined])
-        expect(created.json.destination).toMatchObject({ kind: "chain", target: second.id, body: "full" })
-        const origin = (yield* trigger).json.run_id
-        const [delivery] = yield* settled(first.id)
-        const [{ run_id }] = yield* ended(second.id, 1)
-        expect(delivery).toMatchObject({ status: "delivered", attempts: [{ http_status: 202, started_run: run_id }] })
-        const chained = yield* run(run_id)
-        expect(chained).toMatchObject({ chained_from: origin, chain_depth: 1, team: "other" })
-        expect(chained.conversation.prompt).toBe("first said 42, to hello")
-        yield* admin("POST", `/api/webhooks/${first.id}/deliveries/${delivery.id}/resend`)
-        const again = yield* untilEffect(
-          "it was sent again",
-          Effect.map(settled(first.id), ([one]) => one.attempts.length === 2 && one)
-        )
-        expect(again.attempts.map((one: any) => one.started_run)).toEqual([run_id, run_id])
-        expect(yield* ended(second.id, 1)).toHaveLength(1)
-        // A replay has the same place in the chain.
-        const replay = yield* admin("POST", `/api/runs/${run_id}/replay`)
-        expect(yield* run(replay.json.run_id)).toMatchObject({
-          chained_from: origin,
-          chain_depth: 1,
-          replay_of: run_id
-        })
+  it.live("starts one run with the answer, which names its origin; a delivery that is sent again starts no other", () =>
+    Effect.gen(function* () {
+      const { admin, ended, first, link, run, second, settled, trigger } = yield* two
+      const created = yield* link(first.id, second.id, { events: ["run.succeeded"] })
+      expect([created.status, created.json.secret]).toStrictEqual([201, undefined])
+      expect(created.json.destination).toMatchObject({ kind: "chain", target: second.id, body: "full" })
+      const origin = (yield* trigger).json.run_id
+      const [delivery] = yield* settled(first.id)
+      const [{ run_id }] = yield* ended(second.id, 1)
+      expect(delivery).toMatchObject({ status: "delivered", attempts: [{ http_status: 202, started_run: run_id }] })
+      const chained = yield* run(run_id)
+      expect(chained).toMatchObject({ chained_from: origin, chain_depth: 1, team: "other" })
+      expect(chained.conversation.prompt).toBe("first said 42, to hello")
+      yield* admin("POST", `/api/webhooks/${first.id}/deliveries/${delivery.id}/resend`)
+      const again = yield* untilEffect(
+        "it was sent again",
+        Effect.map(settled(first.id), ([one]) => one.attempts.length === 2 && one)
+      )
+      expect(again.attempts.map((one: any) => one.started_run)).toEqual([run_id, run_id])
+      expect(yield* ended(second.id, 1)).toHaveLength(1)
+      // A replay has the same place in the chain.
+      const replay = yield* admin("POST", `/api/runs/${run_id}/replay`)
+      expect(yield* run(replay.json.run_id)).toMatchObject({
+        chained_from: origin,
+        chain_depth: 1,
+        replay_of: run_id
       })
+    })
   )
 
   it.live("ends a chain of webhooks that start each other after five runs, and says so", () =>
@@ -95,9 +87,9 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  onBoth("is refused for a webhook that the key may not use, and stops when one moves to another team", (given) =>
+  it.live("is refused for a webhook that the key may not use, and stops when one moves to another team", () =>
     Effect.gen(function* () {
-      const { admin, first, link, second, settled, team, trigger, webhook } = yield* given
+      const { admin, first, link, second, settled, team, trigger, webhook } = yield* two
       const { key } = (yield* admin("POST", "/api/keys", { body: { name: "ops", role: "editor", teams: ["ops"] } }))
         .json
       const own = yield* webhook("ops")
@@ -220,9 +212,9 @@ describe("a destination that is another webhook", () => {
     })
   )
 
-  onBoth("starts a target once for a run and at most three targets, and nothing before the last attempt", (given) =>
+  it.live("starts a target once for a run and at most three targets, and nothing before the last attempt", () =>
     Effect.gen(function* () {
-      const { admin, deliveries, first, history, link, second, team, webhook } = yield* given
+      const { admin, deliveries, first, history, link, second, team, webhook } = yield* twoOn({ repo: repoOnPostgres })
       yield* team("third", ({ reply }) => reply({ _tag: "Failed", message: "No." }))
       const body = { body: "template", template: '{"text": "{{ run.status }}"}' }
       const [a, b, c] = [yield* webhook("other"), yield* webhook("other"), yield* webhook("other")]
@@ -277,31 +269,6 @@ describe("a destination that is another webhook", () => {
       )
       const [last, before] = yield* history(failing.id)
       expect([before.retried_by, one.run_id]).toStrictEqual([last.run_id, last.run_id])
-    })
-  )
-
-  it.live("makes 11 runs of two webhooks that start each other and two that end the chain", () =>
-    Effect.gen(function* () {
-      const { admin, history, link, settled, webhook } = yield* two
-      const body = { body: "template", template: '{"text": "{{ run.status }}"}' }
-      const [a, b] = [yield* webhook("ops"), yield* webhook("ops")]
-      const [x, y] = [yield* webhook("ops"), yield* webhook("ops")]
-      for (const [from, to] of [
-        [a, b],
-        [a, x],
-        [b, a],
-        [b, y]
-      ] as const)
-        yield* link(from.id, to.id, body)
-      yield* admin("POST", `/api/webhooks/${a.id}/runs`, { body: hello })
-      for (const { id } of [a, b]) {
-        yield* untilEffect(
-          "the chain has ended",
-          Effect.map(settled(id), (all) => all.length === 6)
-        )
-      }
-      const counts = yield* Effect.forEach([a, b, x, y], ({ id }) => Effect.map(history(id), (runs) => runs.length))
-      expect(counts).toStrictEqual([3, 3, 3, 2])
     })
   )
 

@@ -42,57 +42,53 @@ const begin = (repo?: Layer.Layer<Repo>) =>
     return { callerOf, server }
   })
 
-for (const [name, repo] of [["memory", undefined] as const, ["PostgreSQL", repoOnPostgres] as const]) {
-  describe(`a key of the role caller, with the rows in ${name}`, () => {
-    it.live("answers a question once, also when it sends several replies at the same time", () =>
-      Effect.gen(function* () {
-        const { callerOf, server } = yield* begin(repo)
-        const hook = yield* server.webhook("ops", "{{text}}", { mcp_tool: "say" })
-        const { call, reply } = yield* callerOf({ webhooks: [hook.id] })
-        const asked = runIdIn(yield* call("say", { text: "go?" }))
-        const replies = yield* Effect.forEach(
-          [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
-          (n) => reply(asked, "yes", `key ${n % 9}`),
-          {
-            concurrency: "unbounded"
-          }
-        )
-        const [accepted, refused] = [
-          replies.filter(({ isError }) => isError === undefined),
-          replies.filter(({ isError }) => isError)
-        ]
-        expect(new Set(accepted.map(runIdIn)).size).toBe(1)
-        expect(refused.length).toBeGreaterThanOrEqual(8)
-        for (const each of refused) expect(textOf(each)).toContain("has been answered")
-        expect(yield* server.history(hook.id)).toHaveLength(2)
-      })
-    )
-
-    it.live("repeats its reply by the idempotency key, also while the webhook is over its limits", () =>
-      Effect.gen(function* () {
-        const { callerOf, server } = yield* begin(repo)
-        const hook = yield* server.webhook("ops", "{{text}}", { mcp_tool: "say", max_runs_per_day: 2 })
-        const { call, reply } = yield* callerOf({ webhooks: [hook.id] })
-        const asked = runIdIn(yield* call("say", { text: "go?" }))
-        const first = yield* reply(asked, "yes", "k")
-        const again = yield* reply(asked, "yes", "k")
-        expect([textOf(again), runIdIn(again)]).toEqual(["yes in session of go?", runIdIn(first)])
-        yield* server.admin("POST", `/api/runs/${asked}/reply?wait=true`, { body: { message: "and then" } })
-        expect(runIdIn(yield* reply(asked, "yes", "k"))).toBe(runIdIn(first))
-        for (const [message, key] of [
-          ["no", "k"],
-          ["yes", "l"],
-          ["yes", undefined]
-        ] as const) {
-          expect(textOf(yield* reply(asked, message, key))).toContain("has been answered")
-        }
-        expect(yield* server.history(hook.id)).toHaveLength(2)
-      })
-    )
-  })
-}
-
 describe("a key of the role caller", () => {
+  it.live("answers a question once, also when it sends several replies at the same time", () =>
+    Effect.gen(function* () {
+      const { callerOf, server } = yield* begin(repoOnPostgres)
+      const hook = yield* server.webhook("ops", "{{text}}", { mcp_tool: "say" })
+      const { call, reply } = yield* callerOf({ webhooks: [hook.id] })
+      const asked = runIdIn(yield* call("say", { text: "go?" }))
+      const replies = yield* Effect.forEach(
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+        (n) => reply(asked, "yes", `key ${n % 9}`),
+        {
+          concurrency: "unbounded"
+        }
+      )
+      const [accepted, refused] = [
+        replies.filter(({ isError }) => isError === undefined),
+        replies.filter(({ isError }) => isError)
+      ]
+      expect(new Set(accepted.map(runIdIn)).size).toBe(1)
+      expect(refused.length).toBeGreaterThanOrEqual(8)
+      for (const each of refused) expect(textOf(each)).toContain("has been answered")
+      expect(yield* server.history(hook.id)).toHaveLength(2)
+    })
+  )
+
+  it.live("repeats its reply by the idempotency key, also while the webhook is over its limits", () =>
+    Effect.gen(function* () {
+      const { callerOf, server } = yield* begin()
+      const hook = yield* server.webhook("ops", "{{text}}", { mcp_tool: "say", max_runs_per_day: 2 })
+      const { call, reply } = yield* callerOf({ webhooks: [hook.id] })
+      const asked = runIdIn(yield* call("say", { text: "go?" }))
+      const first = yield* reply(asked, "yes", "k")
+      const again = yield* reply(asked, "yes", "k")
+      expect([textOf(again), runIdIn(again)]).toEqual(["yes in session of go?", runIdIn(first)])
+      yield* server.admin("POST", `/api/runs/${asked}/reply?wait=true`, { body: { message: "and then" } })
+      expect(runIdIn(yield* reply(asked, "yes", "k"))).toBe(runIdIn(first))
+      for (const [message, key] of [
+        ["no", "k"],
+        ["yes", "l"],
+        ["yes", undefined]
+      ] as const) {
+        expect(textOf(yield* reply(asked, message, key))).toContain("has been answered")
+      }
+      expect(yield* server.history(hook.id)).toHaveLength(2)
+    })
+  )
+
   it.live("continues its own conversations, and none of another webhook or key by the same thread key", () =>
     Effect.gen(function* () {
       const { callerOf, server } = yield* begin()

@@ -5,7 +5,6 @@ import { Context, Effect, Layer } from "effect"
 import { ChangeFeed } from "../../../src/repo/ChangeFeed.ts"
 import type { Repo } from "../../../src/repo/Repo.ts"
 import { layerRepo } from "../../../src/testing.ts"
-import { repoOnPostgres } from "../../support/RealServices.ts"
 import { repeatUntil, until } from "../../support/Until.ts"
 import { twoTeams } from "../access/TwoTeams.ts"
 import { pointers, refusal } from "../Client.ts"
@@ -234,61 +233,57 @@ describe("a URL that webhooks share", () => {
     })
   )
 
-  for (const [name, repo] of [["memory", layerRepo] as const, ["PostgreSQL", repoOnPostgres] as const]) {
-    it.live(
-      `is the same on a replica that misses all notifications, from the next request on, with the rows in ${name}`,
-      () =>
-        Effect.gen(function* () {
-          const rows = yield* Layer.build(repo)
-          const server = yield* start({ repo: Layer.succeedContext(rows) })
-          const deaf = Context.add(rows, ChangeFeed, { ...Context.get(rows, ChangeFeed), listen: () => Effect.void })
-          const replica = yield* start({ repo: Layer.succeedContext(deaf) })
-          const { admin, webhook } = server
-          const [a, b] = [yield* server.team("a", "no leader"), yield* server.team("b", "no leader")]
-          const queues = { when_team_stopped: "queue" }
-          const owner = yield* webhook(a, "{{text}}", queues)
-          const post = replica.http("POST", owner.path, { body: hello })
-          const takers = Effect.map(post, ({ json }) => json.runs?.map(({ webhook_id }: any) => webhook_id))
-          expect(Object.keys((yield* post).json)).toStrictEqual(["status", "run_id"])
-          const edit = (id: string, body: object) =>
-            Effect.map(admin("PATCH", `/api/webhooks/${id}`, { body }), ({ status, text }) =>
-              expect(status, text).toBe(200)
-            )
+  it.live("is the same on a replica that misses all notifications, from the next request on", () =>
+    Effect.gen(function* () {
+      const rows = yield* Layer.build(layerRepo)
+      const server = yield* start({ repo: Layer.succeedContext(rows) })
+      const deaf = Context.add(rows, ChangeFeed, { ...Context.get(rows, ChangeFeed), listen: () => Effect.void })
+      const replica = yield* start({ repo: Layer.succeedContext(deaf) })
+      const { admin, webhook } = server
+      const [a, b] = [yield* server.team("a", "no leader"), yield* server.team("b", "no leader")]
+      const queues = { when_team_stopped: "queue" }
+      const owner = yield* webhook(a, "{{text}}", queues)
+      const post = replica.http("POST", owner.path, { body: hello })
+      const takers = Effect.map(post, ({ json }) => json.runs?.map(({ webhook_id }: any) => webhook_id))
+      expect(Object.keys((yield* post).json)).toStrictEqual(["status", "run_id"])
+      const edit = (id: string, body: object) =>
+        Effect.map(admin("PATCH", `/api/webhooks/${id}`, { body }), ({ status, text }) =>
+          expect(status, text).toBe(200)
+        )
 
-          const second = yield* webhook(b, "{{text}}", { ...queues, shares: owner.id })
-          expect(yield* takers).toStrictEqual([owner.id, second.id])
-          const third = yield* webhook(b, "{{text}}", { ...queues, shares: owner.id, enabled: false })
-          expect(yield* takers).toStrictEqual([owner.id, second.id])
-          yield* edit(third.id, { enabled: true })
-          expect(yield* takers).toStrictEqual([owner.id, second.id, third.id])
-          yield* edit(second.id, { enabled: false })
-          yield* edit(third.id, { accept_if: "text == 'other'" })
-          expect(yield* takers).toStrictEqual([owner.id])
-          yield* edit(third.id, { accept_if: null, team: "a" })
-          expect(yield* takers).toStrictEqual([owner.id, third.id])
-          expect((yield* server.history(third.id))[0].team).toBe("a")
-          // Also if the URL's own webhook takes nothing.
-          yield* edit(owner.id, { accept_if: "text == 'other'" })
-          expect(yield* takers).toStrictEqual([third.id])
-          yield* edit(second.id, { enabled: true })
-          expect(yield* takers).toStrictEqual([second.id, third.id])
-          expect((yield* admin("DELETE", `/api/webhooks/${second.id}`)).status).toBe(204)
-          yield* edit(third.id, { shares: null })
-          expect((yield* post).json).toStrictEqual({ status: "ignored" })
-          yield* edit(third.id, { shares: owner.id })
-          expect(yield* takers).toStrictEqual([third.id])
+      const second = yield* webhook(b, "{{text}}", { ...queues, shares: owner.id })
+      expect(yield* takers).toStrictEqual([owner.id, second.id])
+      const third = yield* webhook(b, "{{text}}", { ...queues, shares: owner.id, enabled: false })
+      expect(yield* takers).toStrictEqual([owner.id, second.id])
+      yield* edit(third.id, { enabled: true })
+      expect(yield* takers).toStrictEqual([owner.id, second.id, third.id])
+      yield* edit(second.id, { enabled: false })
+      yield* edit(third.id, { accept_if: "text == 'other'" })
+      expect(yield* takers).toStrictEqual([owner.id])
+      yield* edit(third.id, { accept_if: null, team: "a" })
+      expect(yield* takers).toStrictEqual([owner.id, third.id])
+      expect((yield* server.history(third.id))[0].team).toBe("a")
+      // Also if the URL's own webhook takes nothing.
+      yield* edit(owner.id, { accept_if: "text == 'other'" })
+      expect(yield* takers).toStrictEqual([third.id])
+      yield* edit(second.id, { enabled: true })
+      expect(yield* takers).toStrictEqual([second.id, third.id])
+      expect((yield* admin("DELETE", `/api/webhooks/${second.id}`)).status).toBe(204)
+      yield* edit(third.id, { shares: null })
+      expect((yield* post).json).toStrictEqual({ status: "ignored" })
+      yield* edit(third.id, { shares: owner.id })
+      expect(yield* takers).toStrictEqual([third.id])
 
-          // The token and the switch of its own webhook hold for all.
-          const before = yield* server.history(third.id)
-          yield* edit(owner.id, { enabled: false })
-          expect(refusal(yield* post)).toStrictEqual([404, "not_found"])
-          yield* edit(owner.id, { enabled: true })
-          yield* admin("POST", `/api/webhooks/${owner.id}/token`)
-          expect(refusal(yield* post)).toStrictEqual([404, "not_found"])
-          expect(yield* server.history(third.id)).toStrictEqual(before)
-        })
-    )
-  }
+      // The token and the switch of its own webhook hold for all.
+      const before = yield* server.history(third.id)
+      yield* edit(owner.id, { enabled: false })
+      expect(refusal(yield* post)).toStrictEqual([404, "not_found"])
+      yield* edit(owner.id, { enabled: true })
+      yield* admin("POST", `/api/webhooks/${owner.id}/token`)
+      expect(refusal(yield* post)).toStrictEqual([404, "not_found"])
+      expect(yield* server.history(third.id)).toStrictEqual(before)
+    })
+  )
 })
 
 describe("a webhook that shares a URL", () => {
