@@ -84,20 +84,6 @@ describe("destinations", () => {
     })
   )
 
-  it.live("that wait for their next attempt are tried at once when they are resent, at the mended address", () =>
-    Effect.gen(function* () {
-      const { received, url } = yield* receiver(200)
-      const { admin, deliveriesThat, destinationPath, path, trigger } = yield* withDestination("http://127.0.0.1:1/")
-      yield* trigger
-      const [waiting] = yield* deliveriesThat(({ attempts }) => attempts.length === 1)
-      expect(waiting.status).toBe("pending")
-      yield* admin("PATCH", destinationPath, { body: { url } })
-      expect((yield* admin("POST", `${path}/deliveries/${waiting.id}/resend`)).status).toBe(200)
-      yield* deliveriesThat(({ status }) => status === "delivered")
-      expect(received.map(({ headers }) => headers["webhook-id"])).toEqual([waiting.id])
-    })
-  )
-
   it.live("get a new URL only with their headers entered again, so that no edit sends them elsewhere", () =>
     Effect.gen(function* () {
       const [old, other] = [yield* receiver(200), yield* receiver(200)]

@@ -68,15 +68,4 @@ describe("leader keys", () => {
       expect(text).not.toContain(key)
     })
   )
-
-  it.live("are gone with their team", () =>
-    Effect.gen(function* () {
-      const { admin, team } = yield* start()
-      yield* team("ops", "no leader")
-      yield* admin("POST", at, { body: { name: "laptop" } })
-      expect((yield* admin("DELETE", "/api/teams/ops")).status).toBe(204)
-      yield* team("ops", "no leader")
-      expect((yield* admin("GET", at)).json.data).toStrictEqual([])
-    })
-  )
 })
