@@ -1,9 +1,10 @@
 /** A server for all tests of a file, and commands that speak to it. */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, expect } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { expect } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
 import { type Server, serve } from "../support/InProcess.ts"
+import { shared } from "../support/Shared.ts"
 import { runWith } from "./CommandLine.ts"
 import { newFolder } from "./Program.ts"
 
@@ -19,19 +20,15 @@ interface Options {
 }
 
 export const sharedServer = ({ settings = {}, variables }: Options = {}) => {
-  const scope = Effect.runSync(Scope.make())
   let server: Server
   let folder: string
-
-  beforeAll(async () => {
-    const start = Effect.gen(function* () {
+  shared(
+    Effect.gen(function* () {
       folder = yield* newFolder
       mkdirSync(folder)
-      return yield* serve({ ADMIN_API_KEY, ...(Effect.isEffect(settings) ? yield* settings : settings) })
+      server = yield* serve({ ADMIN_API_KEY, ...(Effect.isEffect(settings) ? yield* settings : settings) })
     })
-    server = await Effect.runPromise(Scope.provide(start, scope))
-  })
-  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  )
 
   const runAt = (more: Variables, ...words: ReadonlyArray<string>) =>
     runWith({ ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: server.url, ...more }, ...words)

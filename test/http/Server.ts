@@ -307,13 +307,16 @@ export const start = (options: Options = {}) =>
     }
   })
 
-/** A server with a team whose leader echoes, and a webhook for it. */
-export const startWithWebhook = Effect.gen(function* () {
-  const server = yield* start()
-  const webhook = yield* server.webhook(yield* server.team("ops"))
-  const post = (body: object, query = "", headers = {}) => server.http("POST", webhook.path + query, { body, headers })
-  return { ...server, hook: webhook, post, runs: server.history(webhook.id) }
-})
+/** The server with a team whose leader echoes, and a webhook for it. */
+export const withWebhook = (server: Effect.Success<ReturnType<typeof start>>) =>
+  Effect.gen(function* () {
+    const webhook = yield* server.webhook(yield* server.team("ops"))
+    const post = (body: object, query = "", headers = {}) =>
+      server.http("POST", webhook.path + query, { body, headers })
+    return { ...server, hook: webhook, post, runs: server.history(webhook.id) }
+  })
+
+export const startWithWebhook = Effect.flatMap(start(), withWebhook)
 
 /** In milliseconds. */
 const hour = 3_600_000

@@ -6,9 +6,10 @@ import { AuditEventId } from "../../../src/domain/Id.ts"
 import { jsonLines, RunExport } from "../../../src/http/manage/export/RunExport.ts"
 import { type AuditExportQuery, AuditStore } from "../../../src/repo/access/AuditStore.ts"
 import { layerRepo } from "../../../src/testing.ts"
+import { shared } from "../../support/Shared.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { call, refusal } from "../Client.ts"
-import { adminKey, changed, type Leader, listening, listeningPort, services, start } from "../Server.ts"
+import { adminKey, changed, hello, type Leader, listening, listeningPort, services, start } from "../Server.ts"
 
 /** Answers every prompt with a text that has 1 MiB, and 2 MiB in a file. */
 const verbose: Leader = ({ reply }) => reply({ _tag: "Answered", response: '"'.repeat(1024 ** 2) })
@@ -29,6 +30,28 @@ const read = (response: IncomingMessage) =>
     for await (const chunk of response.setEncoding("utf8")) text += chunk
     return text
   })
+
+/** A repo with very many audit events. */
+const repoOfManyEvents = changed(layerRepo, (context) => {
+  const store = Context.get(context, AuditStore)
+  const idOf = (n: number) => AuditEventId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
+  const auditExport = ({ after, limit }: AuditExportQuery) =>
+    Effect.map(store.auditExport({ limit: 1 }), ([event]) => {
+      const last = Number(after?.slice(-12) ?? 0)
+      return last > 100_000 ? [] : Array.from({ length: limit }, (_, n) => ({ ...event!, id: idOf(last + n + 1) }))
+    })
+  return Context.add(context, AuditStore, { ...store, auditExport })
+})
+
+/** A server with these, and 20 runs with long answers. */
+const withMany = shared(
+  Effect.gen(function* () {
+    const server = yield* start({ repo: repoOfManyEvents })
+    const { path } = yield* server.webhook(yield* server.team("ops", verbose))
+    for (let n = 0; n < 20; n++) yield* server.http("POST", `${path}?wait=true`, { body: hello })
+    return server
+  })
+)
 
 describe("exporting runs", () => {
   it.live("gives all that a filter finds, whole, as CSV without formulas and as JSON Lines", () =>
@@ -52,71 +75,16 @@ describe("exporting runs", () => {
 
       const file = yield* admin("GET", "/api/runs/export.csv?source=webhook")
       expect(file.headers.get("content-disposition")).toBe('attachment; filename="runs.csv"')
-      expect(file.text.split("\r\n")[0]!.split(",")).toEqual([
-        ...[
-          "run_id",
-          "status",
-          "source",
-          "webhook_id",
-          "webhook",
-          "webhook_version",
-          "team",
-          "mode",
-          "title",
-          "agent",
-          "thread"
-        ],
-        ...[
-          "replay_of",
-          "retry_of",
-          "chained_from",
-          "chain_depth",
-          "attempt",
-          "max_attempts",
-          "retry_at",
-          "retried_by",
-          "accepted_at",
-          "held_for",
-          "held_until",
-          "joined",
-          "sent_at"
-        ],
-        ...[
-          "started_at",
-          "finished_at",
-          "stop_at",
-          "released_at",
-          "unconfirmed",
-          "rests",
-          "triggered_by",
-          "asked_by",
-          "callback_url",
-          "cancelled_by",
-          "decided_by",
-          "superseded_by",
-          "delivery_failed",
-          "duration_ms",
-          "error_code",
-          "error_message",
-          "last_step",
-          "input_tokens"
-        ],
-        ...[
-          "cached_input_tokens",
-          "output_tokens",
-          "cost_usd",
-          "model",
-          "session_id",
-          "session_lost",
-          "history_given",
-          "links",
-          "denied",
-          "workspace",
-          "asks",
-          "files"
-        ],
-        ...["variables", "prompt", "response"]
-      ])
+      const columns = [
+        "run_id status source webhook_id webhook webhook_version team mode title agent thread replay_of",
+        "retry_of chained_from chain_depth attempt max_attempts retry_at retried_by accepted_at held_for",
+        "held_until joined sent_at started_at finished_at stop_at released_at unconfirmed rests",
+        "triggered_by asked_by callback_url cancelled_by decided_by superseded_by delivery_failed",
+        "duration_ms error_code error_message last_step input_tokens cached_input_tokens output_tokens",
+        "cost_usd model session_id session_lost history_given links denied workspace asks files",
+        "variables prompt response"
+      ]
+      expect(file.text.split("\r\n")[0]!.split(",")).toEqual(columns.join(" ").split(" "))
       expect(file.text.split("\r\n").slice(-2)).toEqual([
         expect.stringMatching(
           `^${runs.at(-1).run_id},success,webhook,${id},'=HYPERLINK\\(1\\),1,ops,wait,.*,'=1\\+1,echo: =1\\+1$`
@@ -186,10 +154,7 @@ describe("exporting runs", () => {
 
   it.live("are refused beyond four at a time, and written again when one has ended", () =>
     Effect.gen(function* () {
-      const { admin, http, origin, team, webhook } = yield* start()
-      yield* team("ops", verbose)
-      const { path } = yield* webhook("ops")
-      for (let n = 0; n < 20; n++) yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } })
+      const { admin, origin } = yield* withMany
       const url = `${origin}/api/runs/export.csv`
       for (let n = 0; n < 5; n++) expect((yield* admin("HEAD", "/api/runs/export.csv")).status).toBe(200)
       const [one] = yield* Effect.replicateEffect(unread(url), 4)
@@ -203,10 +168,7 @@ describe("exporting runs", () => {
 
   it.live("disconnects a client that takes nothing for long", () =>
     Effect.gen(function* () {
-      const { repo, http, team, webhook } = yield* start()
-      yield* team("ops", verbose)
-      const { path } = yield* webhook("ops")
-      for (let n = 0; n < 20; n++) yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } })
+      const { repo } = yield* withMany
       const handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         Effect.flatMap(RunExport, ({ respond }) => respond(request, {}, jsonLines, Effect.void))
       ).pipe(Effect.catchTag("TooManyExports", () => Effect.succeed(HttpServerResponse.empty({ status: 429 }))))
@@ -223,18 +185,6 @@ describe("exporting runs", () => {
       expect(Exit.isFailure(yield* Effect.exit(read(response)))).toBe(true)
     })
   )
-})
-
-/** A repo with very many audit events. */
-const repoOfManyEvents = changed(layerRepo, (context) => {
-  const store = Context.get(context, AuditStore)
-  const idOf = (n: number) => AuditEventId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
-  const auditExport = ({ after, limit }: AuditExportQuery) =>
-    Effect.map(store.auditExport({ limit: 1 }), ([event]) => {
-      const last = Number(after?.slice(-12) ?? 0)
-      return last > 100_000 ? [] : Array.from({ length: limit }, (_, n) => ({ ...event!, id: idOf(last + n + 1) }))
-    })
-  return Context.add(context, AuditStore, { ...store, auditExport })
 })
 
 describe("exporting audit events", () => {
@@ -258,10 +208,7 @@ describe("exporting audit events", () => {
 describe("an export", () => {
   it.live("is broken off when the key is revoked or the session ends", () =>
     Effect.gen(function* () {
-      const { admin, http, origin, team, webhook } = yield* start({ repo: repoOfManyEvents })
-      yield* team("ops", verbose)
-      const { path } = yield* webhook("ops")
-      for (let n = 0; n < 20; n++) yield* http("POST", `${path}?wait=true`, { body: { variables: { text: "x" } } })
+      const { admin, http, origin } = yield* withMany
       for (const kind of ["runs", "audit"]) {
         const url = `${origin}/api/${kind}/export.jsonl`
         const { api_key, key } = (yield* admin("POST", "/api/keys", { body: { name: kind, role: "admin" } })).json

@@ -1,7 +1,7 @@
 /** A webhook that GitHub calls, and its signed requests. */
 import { createHmac } from "node:crypto"
 import { Effect } from "effect"
-import { start } from "../Server.ts"
+import type { start } from "../Server.ts"
 
 type Server = Effect.Success<ReturnType<typeof start>>
 
@@ -17,12 +17,12 @@ export const sign = (body: string, key = secret, more: Record<string, string> = 
 
 export const github = { verification: { preset: "github" }, secret }
 
-/** A webhook that GitHub calls. */
-export const startWithGithub = Effect.gen(function* () {
-  const server = yield* start()
-  const hook = yield* server.webhook(yield* server.team("ops"), "{{text}}", github)
-  return { ...server, hook, deliver: deliverTo(server, hook.path), runs: server.history(hook.id) }
-})
+/** The server with a webhook that GitHub calls. */
+export const withGithub = (server: Server) =>
+  Effect.gen(function* () {
+    const hook = yield* server.webhook(yield* server.team("ops"), "{{text}}", github)
+    return { ...server, hook, deliver: deliverTo(server, hook.path), runs: server.history(hook.id) }
+  })
 
 export const deliverTo =
   ({ http }: Pick<Server, "http">, path: string) =>

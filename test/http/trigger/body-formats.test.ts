@@ -2,15 +2,18 @@
 import { gzipSync } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { shared } from "../../support/Shared.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
-import { hello, start, startWithWebhook } from "../Server.ts"
+import { hello, start, withWebhook } from "../Server.ts"
 
 const formType = "application/x-www-form-urlencoded"
 
+const atOneServer = shared(start())
+
 /** A webhook that takes whole requests; `payload` is what its template gets of one. */
 const startWith = Effect.gen(function* () {
-  const server = yield* start()
+  const server = yield* atOneServer
   const hook = yield* server.webhook(yield* server.team("ops"), "{{payload}}", {
     input: "payload",
     store_requests: "all"
@@ -40,7 +43,7 @@ const startWith = Effect.gen(function* () {
 describe("JSON that is sent as a form", () => {
   it.live("gives the variables, as `curl -d` sends it", () =>
     Effect.gen(function* () {
-      const { http, hook } = yield* startWithWebhook
+      const { http, hook } = yield* Effect.flatMap(atOneServer, withWebhook)
       const send = (raw: string, type = formType) =>
         http("POST", `${hook.path}?wait=true`, { raw, headers: { "content-type": type } })
       const text = "a=b&c=d+100% {x}"
@@ -178,7 +181,7 @@ describe("a compressed body", () => {
     Effect.gen(function* () {
       const limit = 1024 * 1024
       const bomb = gzipSync(Buffer.alloc(64 * limit))
-      const { http, hook, runs } = yield* startWithWebhook
+      const { http, hook, runs } = yield* Effect.flatMap(atOneServer, withWebhook)
       const send = (raw: Uint8Array, coding = "gzip") =>
         http("POST", hook.path, { raw, headers: { "content-type": "application/json", "content-encoding": coding } })
       const json = Buffer.from(JSON.stringify(hello))

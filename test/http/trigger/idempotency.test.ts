@@ -1,12 +1,16 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { shared } from "../../support/Shared.ts"
 import { refusal, wire } from "../Client.ts"
-import { hello, startWithWebhook } from "../Server.ts"
+import { hello, start, withWebhook } from "../Server.ts"
+
+/** Each test has a webhook of its own, at one server. */
+const ownWebhook = Effect.flatMap(shared(start()), withWebhook)
 
 describe("Idempotency-Key", () => {
   it.live("makes a repeat return the first run, however the body is written", () =>
     Effect.gen(function* () {
-      const { http, hook, runs } = yield* startWithWebhook
+      const { http, hook, runs } = yield* ownWebhook
       const send = (raw: string, key: string) =>
         http("POST", hook.path, { raw, headers: { "content-type": "application/json", "idempotency-key": key } })
       const first = yield* send('{"variables":{"text":"a","more":[1,{"x":null}]}}', "key-1")
@@ -23,7 +27,7 @@ describe("Idempotency-Key", () => {
 
   it.live("is refused with 422 for another request", () =>
     Effect.gen(function* () {
-      const { post } = yield* startWithWebhook
+      const { post } = yield* ownWebhook
       const key = { "idempotency-key": "k" }
       expect((yield* post(hello, "", key)).status).toBe(202)
       const other = yield* post({ variables: { text: "other" } }, "", key)
@@ -33,7 +37,7 @@ describe("Idempotency-Key", () => {
 
   it.live("is refused with 400 when it is empty, too long, not printable, or given twice", () =>
     Effect.gen(function* () {
-      const { post, port, hook, runs } = yield* startWithWebhook
+      const { post, port, hook, runs } = yield* ownWebhook
       for (const key of ["", '""', "x".repeat(256), "a\tb", "é", '"a', '"a"b"']) {
         const answer = yield* post(hello, "", { "idempotency-key": key })
         expect(refusal(answer), key).toStrictEqual([400, "invalid_idempotency_key"])

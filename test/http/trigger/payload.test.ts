@@ -1,16 +1,19 @@
 /** A webhook that takes whole requests: what its template reaches of them, and what is kept. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { shared } from "../../support/Shared.ts"
 import { pointers, refusal } from "../Client.ts"
 import { start } from "../Server.ts"
 
 const formType = { "content-type": "application/x-www-form-urlencoded" }
 const textType = { "content-type": "text/plain; charset=utf-8" }
 
-/** A server and a webhook that takes whole requests; `prompt` is what its team gets of one, `refused` why it gets nothing. */
+const atOneServer = shared(start())
+
+/** A webhook that takes whole requests; `prompt` is what its team gets of one, `refused` why it gets nothing. */
 const startWith = (template: string, more: object = {}) =>
   Effect.gen(function* () {
-    const server = yield* start()
+    const server = yield* atOneServer
     const hook = yield* server.webhook(yield* server.team("ops"), template, { input: "payload", ...more })
     const post = (raw: string | Uint8Array, headers = {}, query = "") =>
       server.http("POST", `${hook.path}${query}`, { raw, headers })

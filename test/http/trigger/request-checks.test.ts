@@ -1,14 +1,18 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { shared } from "../../support/Shared.ts"
 import { pointers, refusal, wire, writeThenRead } from "../Client.ts"
-import { hello, startWithWebhook, unusedId } from "../Server.ts"
+import { hello, start, unusedId, withWebhook } from "../Server.ts"
+
+/** Each test has a webhook of its own, at one server. */
+const ownWebhook = Effect.flatMap(shared(start()), withWebhook)
 
 const unknownToken = `whk_${"0".repeat(43)}`
 
 describe("refuses, in this order,", () => {
   it.live("1: any other method with 405 and Allow, whatever the token", () =>
     Effect.gen(function* () {
-      const { http, hook, port } = yield* startWithWebhook
+      const { http, hook, port } = yield* ownWebhook
       for (const path of [hook.path, `/webhook/trigger/${unknownToken}`, "/webhook/trigger/x"]) {
         for (const method of ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]) {
           const answer = yield* http(method, path)
@@ -28,7 +32,7 @@ describe("refuses, in this order,", () => {
 
   it.live("2: a token that does not open a webhook with the same bytes, whatever the reason and the body", () =>
     Effect.gen(function* () {
-      const { port, admin, webhook, hook } = yield* startWithWebhook
+      const { port, admin, webhook, hook } = yield* ownWebhook
       const gone = yield* webhook("ops")
       yield* admin("DELETE", `/api/webhooks/${gone.id}`)
       const off = yield* webhook("ops")
@@ -68,7 +72,7 @@ describe("refuses, in this order,", () => {
 
   it.live("2: the run's address likewise, another webhook's run, and text that is no run's id", () =>
     Effect.gen(function* () {
-      const { post, http, webhook, hook } = yield* startWithWebhook
+      const { post, http, webhook, hook } = yield* ownWebhook
       const { run_id } = (yield* post(hello)).json
       const other = yield* webhook("ops")
       const views = yield* Effect.forEach(
@@ -89,7 +93,7 @@ describe("refuses, in this order,", () => {
 
   it.live("3: another media type, or another content encoding than gzip, with 415", () =>
     Effect.gen(function* () {
-      const { http, hook, port, runs } = yield* startWithWebhook
+      const { http, hook, port, runs } = yield* ownWebhook
       const raw = JSON.stringify(hello)
       for (const type of ["text/plain", "multipart/mixed; boundary=x", "application/jsonx", "json", " "]) {
         const answer = yield* http("POST", hook.path, { raw, headers: { "content-type": type } })
@@ -119,7 +123,7 @@ describe("refuses, in this order,", () => {
 
   it.live("4: a body over the limit with 413, but not one of exactly the limit", () =>
     Effect.gen(function* () {
-      const { http, hook, post, runs } = yield* startWithWebhook
+      const { http, hook, post, runs } = yield* ownWebhook
       const limit = 1024 * 1024
       const bare = JSON.stringify({ ...hello, pad: "" }).length
       expect((yield* post({ ...hello, pad: "x".repeat(limit - bare) })).status).toBe(202)
@@ -136,7 +140,7 @@ describe("refuses, in this order,", () => {
 
   it.live("4: a chunked body over the limit too, before it ends", () =>
     Effect.gen(function* () {
-      const { port, hook } = yield* startWithWebhook
+      const { port, hook } = yield* ownWebhook
       const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`
       const head = `POST ${hook.path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`
       // The last chunk never comes; the answer does not wait for it.
@@ -147,7 +151,7 @@ describe("refuses, in this order,", () => {
 
   it.live("4: with an answer that reaches a caller that goes on sending, without a reset", () =>
     Effect.gen(function* () {
-      const { port, hook } = yield* startWithWebhook
+      const { port, hook } = yield* ownWebhook
       const size = 24 * 1024 * 1024
       for (const length of [`Content-Length: ${size}`, "Transfer-Encoding: chunked"]) {
         const head = `POST ${hook.path} HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n`
@@ -163,7 +167,7 @@ describe("refuses, in this order,", () => {
 
   it.live("5: a body that is not the expected JSON object with 400", () =>
     Effect.gen(function* () {
-      const { http, hook, runs } = yield* startWithWebhook
+      const { http, hook, runs } = yield* ownWebhook
       const bodies = [
         ...["", "{", "[]", "null", '"text"', "1", "{}", '{"variables":null}', '{"variables":[]}', '{"variables":"x"}'],
         ...['{"variables":{}', "{'variables':{}}", '{"variables":{}}x', '{"__proto__":{"variables":{}}}'],
@@ -180,7 +184,7 @@ describe("refuses, in this order,", () => {
 
   it.live("5: `wait` that is neither `true` nor `false`, or comes twice, with 400", () =>
     Effect.gen(function* () {
-      const { post, http, hook, runs } = yield* startWithWebhook
+      const { post, http, hook, runs } = yield* ownWebhook
       for (const query of ["?wait", "?wait=", "?wait=TRUE", "?wait=1", "?wait=true&wait=true", "?wait=false&wait="]) {
         expect(refusal(yield* post(hello, query)), query).toStrictEqual([400, "invalid_wait"])
       }
@@ -193,7 +197,7 @@ describe("refuses, in this order,", () => {
 
   it.live("6: variables that cannot be stored with 400, each fault with its place", () =>
     Effect.gen(function* () {
-      const { http, hook, runs } = yield* startWithWebhook
+      const { http, hook, runs } = yield* ownWebhook
       const raw = String.raw`{"variables":{"a":"\u0000","b":["\ud800"]}}`
       const answer = yield* http("POST", hook.path, { raw })
       expect(refusal(answer)).toStrictEqual([400, "invalid_variables"])

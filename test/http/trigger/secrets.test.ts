@@ -1,14 +1,18 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { shared } from "../../support/Shared.ts"
 import { pointers, refusal } from "../Client.ts"
 import { hello, start } from "../Server.ts"
-import { deliverTo, github, other, secret, startWithGithub } from "./Github.ts"
+import { deliverTo, github, other, secret, withGithub } from "./Github.ts"
+
+const atOneServer = shared(start())
+const ownWebhook = Effect.flatMap(atOneServer, withGithub)
 
 describe("a secret", () => {
   it.live("is replaced at once, or accepted beside the new one until it is ended", () =>
     Effect.gen(function* () {
-      const { admin, hook, deliver } = yield* startWithGithub
+      const { admin, hook, deliver } = yield* ownWebhook
       const edit = (body: object) =>
         Effect.map(admin("PATCH", `/api/webhooks/${hook.id}`, { body }), ({ json }) => json)
       const statuses = Effect.map(Effect.all([deliver(hello), deliver(hello, other)]), (all) =>
@@ -30,7 +34,7 @@ describe("a secret", () => {
 
   it.live("is in no answer, event, log or row as it is", () =>
     Effect.gen(function* () {
-      const { admin, hook, deliver, repo } = yield* startWithGithub
+      const { admin, hook, deliver, repo } = yield* ownWebhook
       yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { secret: other, keep_old_secret: true } })
       yield* deliver(hello)
       yield* deliver(hello, "wrong")
@@ -57,7 +61,7 @@ describe("a secret", () => {
 
   it.live("is in no prompt, run or kept request, and no filter sees it, whatever its header is called", () =>
     Effect.gen(function* () {
-      const { admin, history, http, team, webhook } = yield* start()
+      const { admin, history, http, team, webhook } = yield* atOneServer
       const hook = yield* webhook(yield* team("ops"), "{{headers}}", {
         ...{ verification: { preset: "header", header: "X-Proof", prefix: "is " }, secret, input: "payload" },
         ...{ store_requests: "all", accept_if: "!contains(keys(headers), 'x-proof') && payload" }
@@ -85,7 +89,7 @@ describe("a secret", () => {
 
   it.live("and what asks for it are checked together, each fault with its place", () =>
     Effect.gen(function* () {
-      const { admin, webhook, team } = yield* start()
+      const { admin, webhook, team } = yield* atOneServer
       yield* team("ops")
       const create = (more: object) =>
         admin("POST", "/api/webhooks", { body: { name: "n", team: "ops", prompt_template: "x", ...more } })
@@ -135,7 +139,7 @@ describe("a secret", () => {
       yield* none.team("ops")
       const draft = { name: "n", team: "ops", prompt_template: "x", ...github }
       expect(pointers(yield* none.admin("POST", "/api/webhooks", { body: draft }))).toStrictEqual(["/secret"])
-      const server = yield* startWithGithub
+      const server = yield* ownWebhook
       const elsewhere = yield* start({ repo: server.repo, secretKeys: [Redacted.make(new Uint8Array(32).fill(1))] })
       expect(refusal(yield* deliverTo(elsewhere, server.hook.path)(hello))).toStrictEqual([503, "unavailable"])
       expect((yield* server.deliver(hello)).status).toBe(202)

@@ -2,15 +2,19 @@ import { createHmac } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { shared } from "../../support/Shared.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { hello, start } from "../Server.ts"
-import { countsOf, deliverTo, github, other, secret, sign, startWithGithub } from "./Github.ts"
+import { countsOf, deliverTo, github, other, secret, sign, withGithub } from "./Github.ts"
+
+const atOneServer = shared(start())
+const ownWebhook = Effect.flatMap(atOneServer, withGithub)
 
 describe("a webhook with a verification", () => {
   it.live("takes what is signed, and refuses the rest with the same bytes, before anything else is said of it", () =>
     Effect.gen(function* () {
-      const server = yield* startWithGithub
+      const server = yield* ownWebhook
       const { hook, http, deliver, runs } = server
       expect((yield* deliver(hello)).status).toBe(202)
       const raw = JSON.stringify(hello)
@@ -48,7 +52,7 @@ describe("a webhook with a verification", () => {
 
   it.live("needs the token as well, and shows runs to whoever signs an empty body", () =>
     Effect.gen(function* () {
-      const { hook, http, deliver, admin } = yield* startWithGithub
+      const { hook, http, deliver, admin } = yield* ownWebhook
       const raw = JSON.stringify(hello)
       const wrong = `${hook.path.slice(0, -1)}${hook.path.endsWith("x") ? "y" : "x"}`
       expect(refusal(yield* http("POST", wrong, { raw, headers: sign(raw) }))).toStrictEqual([404, "not_found"])
@@ -61,7 +65,7 @@ describe("a webhook with a verification", () => {
 
   it.live("answers handshakes without a run, and commands with a text of its own", () =>
     Effect.gen(function* () {
-      const server = yield* startWithGithub
+      const server = yield* ownWebhook
       const { http, deliver, webhook, runs } = server
       const ping = yield* deliver({ zen: "Design for failure." }, secret, { "x-github-event": "ping" })
       expect([ping.status, ping.json]).toStrictEqual([200, { status: "ignored" }])
@@ -98,46 +102,9 @@ describe("a webhook with a verification", () => {
     })
   )
 
-  it.live("answers handshakes and commands as JSON where the service wants that", () =>
-    Effect.gen(function* () {
-      const server = yield* startWithGithub
-      const key = Buffer.from(secret).toString("base64")
-      const draft = { input: "payload", secret: key }
-      const digest = (text: string, encoding: "hex" | "base64", by: string | Buffer = key) =>
-        createHmac("sha256", by).update(text).digest(encoding)
-      const teams = yield* server.webhook("ops", "{{payload.text}}", {
-        ...{ ...draft, name: "teams", verification: { preset: "teams", reply_text: "On it!" } }
-      })
-      const message = '{"type":"message","id":"1","text":"why?"}'
-      const authorization = `HMAC ${digest(message, "base64", Buffer.from(secret))}`
-      const json = { "content-type": "application/json" }
-      const reply = yield* server.http("POST", teams.path, { raw: message, headers: { ...json, authorization } })
-      expect([reply.status, reply.json]).toStrictEqual([200, { type: "message", text: "On it!" }])
-      expect(yield* server.history(teams.id)).toHaveLength(1)
-
-      const zoom = yield* server.webhook("ops", "{{payload.event}}", {
-        ...{ ...draft, name: "zoom", verification: { preset: "zoom" } }
-      })
-      const raw = '{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"}}'
-      const at = String(Math.floor(Date.now() / 1000))
-      const headers = {
-        ...json,
-        "x-zm-request-timestamp": at,
-        "x-zm-signature": `v0=${digest(`v0:${at}:${raw}`, "hex")}`
-      }
-      const validation = yield* server.http("POST", zoom.path, { raw, headers })
-      const plainToken = "qgg8vlvZRS6UYooatFL8Aw"
-      expect([validation.status, validation.json]).toStrictEqual([
-        200,
-        { plainToken, encryptedToken: digest(plainToken, "hex") }
-      ])
-      expect(yield* server.history(zoom.id)).toStrictEqual([])
-    })
-  )
-
   it.live("keeps of what it refuses the cause, and nothing that was sent", () =>
     Effect.gen(function* () {
-      const { admin, hook, http, deliver } = yield* startWithGithub
+      const { admin, hook, http, deliver } = yield* ownWebhook
       yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { store_requests: "refused" } })
       yield* deliver(hello, other)
       yield* http("POST", hook.path, { raw: "x".repeat(2_000_000), headers: sign("") })
@@ -157,7 +124,7 @@ describe("a webhook with a verification", () => {
 
 it.live("a webhook says when the first request was verified since its secret was set", () =>
   Effect.gen(function* () {
-    const { admin, deliver, hook } = yield* startWithGithub
+    const { admin, deliver, hook } = yield* ownWebhook
     const shown = Effect.map(admin("GET", `/api/webhooks/${hook.id}`), ({ json }) => json)
     const verified = repeatUntil(shown, ({ verified_at }) => verified_at !== undefined)
     const edit = (body: object) => admin("PATCH", `/api/webhooks/${hook.id}`, { body })
@@ -221,7 +188,7 @@ describe("warnings", () => {
 
   it.live("name the keys that decide which run and which session a request joins", () =>
     Effect.gen(function* () {
-      const { admin, team, webhook } = yield* start()
+      const { admin, team, webhook } = yield* atOneServer
       const { id } = yield* webhook(yield* team("ops"), "{{payload}}", { input: "payload", ...github })
       const edited = (body: object) =>
         Effect.map(admin("PATCH", `/api/webhooks/${id}`, { body }), ({ json }) => json.warnings)
@@ -237,7 +204,7 @@ describe("warnings", () => {
 
   it.live("are not given for what is signed, nor where the secret itself is sent", () =>
     Effect.gen(function* () {
-      const server = yield* start()
+      const server = yield* atOneServer
       const ops = yield* server.team("ops")
       const hmac = { preset: "hmac", header: "X-Signature" }
       const warned = (prompt_template: string, verification: object) =>
@@ -259,7 +226,7 @@ describe("warnings", () => {
 describe("a delivery", () => {
   it.live("may come again if it was refused", () =>
     Effect.gen(function* () {
-      const server = yield* start()
+      const server = yield* atOneServer
       const hook = yield* server.webhook(yield* server.team("idle", "no leader"), "{{text}}", github)
       const id = { "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958" }
       const delivered = deliverTo(server, hook.path)(hello, secret, id)
@@ -273,7 +240,7 @@ describe("a delivery", () => {
 
   it.live("is told apart by its id alone if the secret comes with it: then nothing is signed", () =>
     Effect.gen(function* () {
-      const { history, http, team, webhook } = yield* start()
+      const { history, http, team, webhook } = yield* atOneServer
       const verification = { preset: "bearer", id_header: "X-Id" }
       const hook = yield* webhook(yield* team("ops"), "{{text}}", { verification, secret })
       const send = (text: string, headers: Record<string, string>) =>
