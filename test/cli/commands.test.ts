@@ -1,13 +1,14 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { describe, expect, it } from "../support/It.ts"
 import * as Program from "./Program.ts"
 import { ADMIN_API_KEY, sharedServer } from "./SharedServer.ts"
 
 const { address, json, run } = sharedServer()
 
 describe("the command line", () => {
-  it.live("asks for confirmation on a terminal before what cannot be undone, and requires --yes without one", () =>
-    Effect.gen(function* () {
+  it.live(
+    "asks for confirmation on a terminal before what cannot be undone, and requires --yes without one",
+    function* () {
       const variables = { ADMIN_API_KEY, WEBHOOK_TRIGGER_URL: address() }
       yield* json("team", "create", "doomed")
       const { token } = yield* json("webhook", "create", "--name", "doomed", "--team", "doomed", "--template", "x")
@@ -48,65 +49,61 @@ describe("the command line", () => {
       expect((yield* Program.onTerminal("y\n", ["webhook", "delete", "doomed"], variables)).code).toBe(0)
       expect(yield* isThere).toBe(false)
       expect((yield* run("team", "delete", "doomed", "--yes")).code).toBe(0)
-    })
+    }
   )
 
-  it.live("prints its version", () =>
-    Effect.gen(function* () {
-      for (const words of ["--version", "-v", "version"]) {
-        expect(yield* run(words)).toEqual({ code: 0, stdout: "1.2.3\n", stderr: "" })
-      }
-    })
-  )
+  it.live("prints its version", function* () {
+    for (const words of ["--version", "-v", "version"]) {
+      expect(yield* run(words)).toEqual({ code: 0, stdout: "1.2.3\n", stderr: "" })
+    }
+  })
 
-  it.live("explains every command and each of its options, and lists each group's commands", () =>
-    Effect.gen(function* () {
-      const overview = yield* run()
-      expect(overview.stdout).toContain("USAGE\n  webhook-trigger <subcommand> [flags]")
-      for (const words of [["--help"], ["-h"], ["help"]]) expect(yield* run(...words)).toEqual(overview)
-      /** The sections of a help text, by their titles. */
-      const sectionsOf = (help: string) => new Map(help.split(/\n\n(?=\S)/).map((text) => [text.split("\n")[0]!, text]))
-      const named = (text: string) => [...text.matchAll(/^ {2}(\S+) {2,}\S/gm)].map(([, name]) => name!)
-      const sections = sectionsOf(overview.stdout)
-      const groups = named(sections.get("Groups of commands:")!)
-      const commands = named(sections.get("Other commands:")!).map((name) => [name])
-      for (const group of groups) {
-        const { stdout } = yield* run(group)
-        expect(stdout).toContain(`USAGE\n  webhook-trigger ${group} <subcommand> [flags]`)
-        expect((yield* run(group, "--help")).stdout).toBe(stdout)
-        expect((yield* run("help", group)).stdout).toBe(stdout)
-        for (const name of named(sectionsOf(stdout).get("SUBCOMMANDS")!)) {
-          const below = yield* run(group, name, "--help")
-          const list = sectionsOf(below.stdout).get("SUBCOMMANDS")
-          commands.push(...(list === undefined ? [[group, name]] : named(list).map((last) => [group, name, last])))
-        }
+  it.live("explains every command and each of its options, and lists each group's commands", function* () {
+    const overview = yield* run()
+    expect(overview.stdout).toContain("USAGE\n  webhook-trigger <subcommand> [flags]")
+    for (const words of [["--help"], ["-h"], ["help"]]) expect(yield* run(...words)).toEqual(overview)
+    /** The sections of a help text, by their titles. */
+    const sectionsOf = (help: string) => new Map(help.split(/\n\n(?=\S)/).map((text) => [text.split("\n")[0]!, text]))
+    const named = (text: string) => [...text.matchAll(/^ {2}(\S+) {2,}\S/gm)].map(([, name]) => name!)
+    const sections = sectionsOf(overview.stdout)
+    const groups = named(sections.get("Groups of commands:")!)
+    const commands = named(sections.get("Other commands:")!).map((name) => [name])
+    for (const group of groups) {
+      const { stdout } = yield* run(group)
+      expect(stdout).toContain(`USAGE\n  webhook-trigger ${group} <subcommand> [flags]`)
+      expect((yield* run(group, "--help")).stdout).toBe(stdout)
+      expect((yield* run("help", group)).stdout).toBe(stdout)
+      for (const name of named(sectionsOf(stdout).get("SUBCOMMANDS")!)) {
+        const below = yield* run(group, name, "--help")
+        const list = sectionsOf(below.stdout).get("SUBCOMMANDS")
+        commands.push(...(list === undefined ? [[group, name]] : named(list).map((last) => [group, name, last])))
       }
-      expect(commands).toHaveLength(107)
-      // The first steps are commands, too.
-      const names = commands.map((words) => words.join(" "))
-      for (const [, words] of sections.get("EXAMPLES")!.matchAll(/^ {2}([a-z][a-z ]*[a-z])/gm)) {
-        expect(
-          names.some((name) => `${words} `.startsWith(`${name} `)),
-          words
-        ).toBe(true)
-      }
+    }
+    expect(commands).toHaveLength(107)
+    // The first steps are commands, too.
+    const names = commands.map((words) => words.join(" "))
+    for (const [, words] of sections.get("EXAMPLES")!.matchAll(/^ {2}([a-z][a-z ]*[a-z])/gm)) {
+      expect(
+        names.some((name) => `${words} `.startsWith(`${name} `)),
+        words
+      ).toBe(true)
+    }
 
-      for (const words of commands) {
-        const { code, stdout } = yield* run(...words, "--help")
-        expect(code).toBe(0)
-        expect(stdout).toContain(`USAGE\n  webhook-trigger ${words.join(" ")}`)
-        expect(stdout).not.toContain("\u001b")
-        // A name, and its meaning.
-        const flags = stdout.split("\n").filter((line) => /^ {2}-/.test(line))
-        for (const line of flags) expect(line).toMatch(/^ {2}-\S+( \S+)* {2,}\S/)
-        expect((yield* run("help", ...words)).stdout).toBe(stdout)
-      }
-      expect((yield* run("leader", "--help")).stdout).toContain("leader [flags] [<program...>]\n")
-      const help = (yield* run("webhook", "create", "--help")).stdout
-      expect(help.replace(/\s+/g, " ")).toContain(
-        "Requires --team, and --from or both --name and a prompt (--template or --template-file)."
-      )
-      expect(help).toMatch(/--template-file file +A file[\s\S]*EXAMPLES\n {2}webhook-trigger webhook create --from/)
-    })
-  )
+    for (const words of commands) {
+      const { code, stdout } = yield* run(...words, "--help")
+      expect(code).toBe(0)
+      expect(stdout).toContain(`USAGE\n  webhook-trigger ${words.join(" ")}`)
+      expect(stdout).not.toContain("\u001b")
+      // A name, and its meaning.
+      const flags = stdout.split("\n").filter((line) => /^ {2}-/.test(line))
+      for (const line of flags) expect(line).toMatch(/^ {2}-\S+( \S+)* {2,}\S/)
+      expect((yield* run("help", ...words)).stdout).toBe(stdout)
+    }
+    expect((yield* run("leader", "--help")).stdout).toContain("leader [flags] [<program...>]\n")
+    const help = (yield* run("webhook", "create", "--help")).stdout
+    expect(help.replace(/\s+/g, " ")).toContain(
+      "Requires --team, and --from or both --name and a prompt (--template or --template-file)."
+    )
+    expect(help).toMatch(/--template-file file +A file[\s\S]*EXAMPLES\n {2}webhook-trigger webhook create --from/)
+  })
 })

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { writeFileSync } from "node:fs"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, Queue, Redacted, References } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import { Bus } from "../../src/bus/Bus.ts"
 import { collectReplies, makePrompt, team, untilQueue } from "../bus/contract/support.ts"
 import { freshVhost } from "../support/fresh.ts"
+import { describe, expect, it } from "../support/It.ts"
 import { refusedLeader } from "./CommandLine.ts"
 import * as Program from "./Program.ts"
 
@@ -186,20 +186,18 @@ describe("a leader's program that looks for the broker's address", () => {
     )
   )
 
-  it.live("is not started with a user, a group or a file that does not exist", () =>
-    Effect.gen(function* () {
-      for (const [options, says] of [
-        [["--user", "no-such-user"], "no such user"],
-        [["--user", "root:no-such-group"], "no such group"],
-        [["--user", "a:b:c"], "user:group"],
-        [["--amqp-url-file", "/no/such/file"], "/no/such/file cannot be read"],
-        [["--amqp-url-file", "/etc/hostname", "--amqp-url", "amqp://127.0.0.1:9"], "not both"]
-      ] as const) {
-        const words = ["--team", "a", ...options, "--", "true"]
-        const ended = yield* refusedLeader({ AMQP_URL: "amqp://127.0.0.1:9" }, ...words)
-        expect({ code: ended.code, stdout: ended.stdout }, options.join(" ")).toEqual({ code: 2, stdout: "" })
-        expect(ended.stderr).toContain(says)
-      }
-    })
-  )
+  it.live("is not started with a user, a group or a file that does not exist", function* () {
+    for (const [options, says] of [
+      [["--user", "no-such-user"], "no such user"],
+      [["--user", "root:no-such-group"], "no such group"],
+      [["--user", "a:b:c"], "user:group"],
+      [["--amqp-url-file", "/no/such/file"], "/no/such/file cannot be read"],
+      [["--amqp-url-file", "/etc/hostname", "--amqp-url", "amqp://127.0.0.1:9"], "not both"]
+    ] as const) {
+      const words = ["--team", "a", ...options, "--", "true"]
+      const ended = yield* refusedLeader({ AMQP_URL: "amqp://127.0.0.1:9" }, ...words)
+      expect({ code: ended.code, stdout: ended.stdout }, options.join(" ")).toEqual({ code: 2, stdout: "" })
+      expect(ended.stderr).toContain(says)
+    }
+  })
 })

@@ -4,10 +4,10 @@ import { writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
-import { describe, expect, it } from "@effect/vitest"
 import { Client } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import { Effect } from "effect"
+import { describe, expect, it } from "../support/It.ts"
 import { freePort } from "../support/Process.ts"
 import * as Program from "./Program.ts"
 import { ADMIN_API_KEY } from "./SharedServer.ts"
@@ -52,38 +52,34 @@ const connected = (url: string, mode: "auto" | "legacy", key: string = ADMIN_API
   )
 
 describe("mcp", () => {
-  it.live("passes on what assistants of both generations of the protocol ask, and the answers", () =>
-    Effect.gen(function* () {
-      const { url } = yield* served
-      for (const mode of ["auto", "legacy"] as const) {
-        const client = yield* connected(url, mode)
-        const { tools } = yield* Effect.promise(() => client.listTools())
-        expect(tools[0]?.name).toBe("do")
-        const results = yield* Effect.promise(() =>
-          Promise.all(["a", "b", "c"].map((text) => client.callTool({ name: "do", arguments: { text } })))
-        )
-        expect(results.map(({ content }) => content)).toEqual(
-          ["a", "b", "c"].map((text) => [{ type: "text", text: `done: ${text}` }])
-        )
-      }
-    })
-  )
+  it.live("passes on what assistants of both generations of the protocol ask, and the answers", function* () {
+    const { url } = yield* served
+    for (const mode of ["auto", "legacy"] as const) {
+      const client = yield* connected(url, mode)
+      const { tools } = yield* Effect.promise(() => client.listTools())
+      expect(tools[0]?.name).toBe("do")
+      const results = yield* Effect.promise(() =>
+        Promise.all(["a", "b", "c"].map((text) => client.callTool({ name: "do", arguments: { text } })))
+      )
+      expect(results.map(({ content }) => content)).toEqual(
+        ["a", "b", "c"].map((text) => [{ type: "text", text: `done: ${text}` }])
+      )
+    }
+  })
 
-  it.live("says why the server refuses, or that it is out of reach", () =>
-    Effect.gen(function* () {
-      const { url } = yield* served
-      const refused = (address: string) =>
-        Effect.map(
-          Effect.flip(Effect.tryPromise(() => Effect.runPromise(Effect.scoped(connected(address, "legacy", "wrong"))))),
-          ({ cause }) => String(cause)
-        )
-      expect(yield* refused(url)).toContain("neither the admin key nor an API key")
-      for (const status of [200, 404, 431, 502]) {
-        const empty = yield* answering(status)
-        expect(yield* refused(empty)).toContain(`The server answered ${status}, without a message of the protocol.`)
-      }
-      const nowhere = `http://127.0.0.1:${yield* Effect.promise(() => freePort())}`
-      expect(yield* refused(nowhere)).toContain(`The server at ${nowhere} is out of reach.`)
-    })
-  )
+  it.live("says why the server refuses, or that it is out of reach", function* () {
+    const { url } = yield* served
+    const refused = (address: string) =>
+      Effect.map(
+        Effect.flip(Effect.tryPromise(() => Effect.runPromise(Effect.scoped(connected(address, "legacy", "wrong"))))),
+        ({ cause }) => String(cause)
+      )
+    expect(yield* refused(url)).toContain("neither the admin key nor an API key")
+    for (const status of [200, 404, 431, 502]) {
+      const empty = yield* answering(status)
+      expect(yield* refused(empty)).toContain(`The server answered ${status}, without a message of the protocol.`)
+    }
+    const nowhere = `http://127.0.0.1:${yield* Effect.promise(() => freePort())}`
+    expect(yield* refused(nowhere)).toContain(`The server at ${nowhere} is out of reach.`)
+  })
 })

@@ -1,6 +1,5 @@
 /** The cost of a run on a real PostgreSQL and RabbitMQ: counted, so that it cannot grow unnoticed. */
 import { Agent, request } from "node:http"
-import { expect, it } from "@effect/vitest"
 import { ConfigProvider, Context, Effect, Layer, Logger, References } from "effect"
 import { HttpServer } from "effect/http"
 import * as Drivers from "../../src/server/drivers/Drivers.ts"
@@ -8,6 +7,7 @@ import * as Environment from "../../src/server/environment/Environment.ts"
 import * as Server from "../../src/server/Server.ts"
 import { RecordingLeader } from "../faults/support/RecordingLeader.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
+import { expect, it } from "../support/It.ts"
 import { until } from "../support/Until.ts"
 import { Counters, type Counts, difference, least, perUnit } from "./Counters.ts"
 
@@ -114,14 +114,12 @@ const expectAtMost = (counts: Counts, limits: Counts) => {
 /** Of a run that shares no statement with others, and after which none of the background follows. */
 const alone: Counts = { operations: 322, fibers: 6.6, statements: 2.2, prompts: 1, questions: 0.1 }
 
-it.live("a run whose caller waits for the answer, alone", () =>
-  Effect.gen(function* () {
-    const { read, wait } = yield* scenario()
-    // One at a time: pages are notified once in a while, so some runs meet no notification, however slow they are.
-    const counts = yield* perUnitOf(1, 240, read, wait)
-    expectAtMost(counts, alone)
-  })
-)
+it.live("a run whose caller waits for the answer, alone", function* () {
+  const { read, wait } = yield* scenario()
+  // One at a time: pages are notified once in a while, so some runs meet no notification, however slow they are.
+  const counts = yield* perUnitOf(1, 240, read, wait)
+  expectAtMost(counts, alone)
+})
 
 /** As many runs at the same time, taking turns among the teams. */
 const together =
@@ -130,46 +128,40 @@ const together =
     await Promise.all(Array.from({ length: count }, (_, n) => wait(n % teams)))
   }
 
-it.live("a run whose caller waits for the answer, beside 63 others", () =>
-  Effect.gen(function* () {
-    const { read, wait } = yield* scenario()
-    const counts = yield* perUnitOf(64, 25, read, together(64, wait))
-    // The runs of one team end one after the other. The slower that is, the fewer share a statement, and in the end none.
-    expectAtMost(counts, alone)
-  })
-)
+it.live("a run whose caller waits for the answer, beside 63 others", function* () {
+  const { read, wait } = yield* scenario()
+  const counts = yield* perUnitOf(64, 25, read, together(64, wait))
+  // The runs of one team end one after the other. The slower that is, the fewer share a statement, and in the end none.
+  expectAtMost(counts, alone)
+})
 
-it.live("a run whose caller waits for the answer, beside 63 others, of 16 teams", () =>
-  Effect.gen(function* () {
-    const teams = Array.from({ length: 16 }, (_, n) => `team-${n}`)
-    const { read, wait } = yield* scenario(teams)
-    const counts = yield* perUnitOf(64, 25, read, together(64, wait, teams.length))
-    // Most share their statements, also beside four other processes that compute all the time: 151, 2.3 and 0.1.
-    expectAtMost(counts, { ...alone, operations: 166, fibers: 2.6, statements: 0.4 })
-  })
-)
+it.live("a run whose caller waits for the answer, beside 63 others, of 16 teams", function* () {
+  const teams = Array.from({ length: 16 }, (_, n) => `team-${n}`)
+  const { read, wait } = yield* scenario(teams)
+  const counts = yield* perUnitOf(64, 25, read, together(64, wait, teams.length))
+  // Most share their statements, also beside four other processes that compute all the time: 151, 2.3 and 0.1.
+  expectAtMost(counts, { ...alone, operations: 166, fibers: 2.6, statements: 0.4 })
+})
 
-it.live("a request that each of ten webhooks with one URL ignores", () =>
-  Effect.gen(function* () {
-    const { read, call } = yield* scenario()
-    const create = (more: object) =>
-      Effect.promise(async () => {
-        const draft = { name: "ignores", team: "ops", prompt_template: "{{text}}", accept_if: "text == 'other'" }
-        return (await call("POST", "/api/webhooks", { ...draft, ...more })).json
-      })
-    const { token, webhook } = yield* create({})
-    for (let n = 0; n < 9; n++) yield* create({ shares: webhook.id })
-    const count = 20
-    const counts = yield* perUnitOf(count, 25, read, async () => {
-      for (let n = 0; n < count; n++) {
-        const { json } = await call("POST", `/webhook/trigger/${token}`, { variables: { text: "hello" } })
-        if (json.status !== "ignored") throw new Error(`answered ${JSON.stringify(json)}`)
-      }
+it.live("a request that each of ten webhooks with one URL ignores", function* () {
+  const { read, call } = yield* scenario()
+  const create = (more: object) =>
+    Effect.promise(async () => {
+      const draft = { name: "ignores", team: "ops", prompt_template: "{{text}}", accept_if: "text == 'other'" }
+      return (await call("POST", "/api/webhooks", { ...draft, ...more })).json
     })
-    // One read for its own webhook, and one for the others.
-    expectAtMost(counts, { operations: 222, fibers: 6.7, statements: 2.2, prompts: 0, questions: 0.1 })
+  const { token, webhook } = yield* create({})
+  for (let n = 0; n < 9; n++) yield* create({ shares: webhook.id })
+  const count = 20
+  const counts = yield* perUnitOf(count, 25, read, async () => {
+    for (let n = 0; n < count; n++) {
+      const { json } = await call("POST", `/webhook/trigger/${token}`, { variables: { text: "hello" } })
+      if (json.status !== "ignored") throw new Error(`answered ${JSON.stringify(json)}`)
+    }
   })
-)
+  // One read for its own webhook, and one for the others.
+  expectAtMost(counts, { operations: 222, fibers: 6.7, statements: 2.2, prompts: 0, questions: 0.1 })
+})
 
 it.live(
   "a server at rest",
@@ -184,13 +176,11 @@ it.live(
   60_000
 )
 
-it.live("a health check", () =>
-  Effect.gen(function* () {
-    const { read, call } = yield* scenario()
-    const count = 20
-    const counts = yield* perUnitOf(count, 25, read, async () => {
-      for (let n = 0; n < count; n++) await call("GET", "/health/live")
-    })
-    expectAtMost(counts, { operations: 50, fibers: 1.1, statements: 0.1, prompts: 0, questions: 0.1 })
+it.live("a health check", function* () {
+  const { read, call } = yield* scenario()
+  const count = 20
+  const counts = yield* perUnitOf(count, 25, read, async () => {
+    for (let n = 0; n < count; n++) await call("GET", "/health/live")
   })
-)
+  expectAtMost(counts, { operations: 50, fibers: 1.1, statements: 0.1, prompts: 0, questions: 0.1 })
+})

@@ -1,10 +1,9 @@
 /** Every command that the documentation names exists, with its options. commands.test.ts runs those in blocks, before a release. */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
 import stringArgv from "string-argv"
 import { runWith } from "../cli/CommandLine.ts"
+import { expect, it } from "../support/It.ts"
 
 const root = new URL("../../", import.meta.url).pathname
 
@@ -39,17 +38,15 @@ const commands = pages.flatMap((page) =>
     .map((words) => [page, words] as const)
 )
 
-it.effect("names no command and no option that does not exist", () =>
-  Effect.gen(function* () {
-    expect(commands.length).toBeGreaterThan(50)
-    const wrong: Array<string> = []
-    for (const [page, words] of commands) {
-      const line = `${page}: webhook-trigger ${words.join(" ")}`
-      const { code, stderr, stdout } = yield* runWith({}, ...words.filter((word) => !word.startsWith("-")), "--help")
-      if (code !== 0) wrong.push(`${line}: ${stderr}`)
-      const unknown = words.filter((word) => /^--?[a-z]/.test(word) && !new RegExp(`${word}\\b`).test(stdout))
-      if (unknown.length > 0) wrong.push(`${line}: no ${unknown.join(", ")}`)
-    }
-    expect(wrong).toEqual([])
-  })
-)
+it.effect("names no command and no option that does not exist", function* () {
+  expect(commands.length).toBeGreaterThan(50)
+  const wrong: Array<string> = []
+  for (const [page, words] of commands) {
+    const line = `${page}: webhook-trigger ${words.join(" ")}`
+    const { code, stderr, stdout } = yield* runWith({}, ...words.filter((word) => !word.startsWith("-")), "--help")
+    if (code !== 0) wrong.push(`${line}: ${stderr}`)
+    const unknown = words.filter((word) => /^--?[a-z]/.test(word) && !new RegExp(`${word}\\b`).test(stdout))
+    if (unknown.length > 0) wrong.push(`${line}: no ${unknown.join(", ")}`)
+  }
+  expect(wrong).toEqual([])
+})

@@ -2,13 +2,13 @@
 import { mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { marked } from "marked"
 import { parse } from "yaml"
 import { recipeNames, recipes } from "../../src/recipes/Recipes.ts"
 import { start } from "../http/Server.ts"
 import { draftOf } from "../http/SignedRequests.ts"
+import { describe, expect, it } from "../support/It.ts"
 import { cleanUpAtExit, exec } from "../support/Process.ts"
 
 const folder = new URL("../../docs/sources/", import.meta.url).pathname
@@ -58,18 +58,16 @@ describe("a page", async () => {
   })
 })
 
-it.live("the script for services of one's own is accepted", () =>
-  Effect.gen(function* () {
-    const place = mkdtempSync(join(tmpdir(), "webhook-trigger-sources-"))
-    const remove = cleanUpAtExit(place)
-    yield* Effect.addFinalizer(() => Effect.promise(remove))
-    const { history, origin, team, webhook } = yield* start()
-    const secret = "a-secret-of-16-or-more"
-    const { prompt_template, ...draft } = draftOf(recipes.generic, secret)
-    const { id, path } = yield* webhook(yield* team("demo"), prompt_template, draft)
-    const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(pageOf("generic"))!
-    const text = script!.replace("TRIGGER_URL", origin + path).replace("SECRET", secret)
-    yield* Effect.promise(() => exec("/bin/sh", ["-ec", text], { cwd: place, env: { PATH: process.env.PATH! } }))
-    expect(yield* history(id)).toHaveLength(1)
-  })
-)
+it.live("the script for services of one's own is accepted", function* () {
+  const place = mkdtempSync(join(tmpdir(), "webhook-trigger-sources-"))
+  const remove = cleanUpAtExit(place)
+  yield* Effect.addFinalizer(() => Effect.promise(remove))
+  const { history, origin, team, webhook } = yield* start()
+  const secret = "a-secret-of-16-or-more"
+  const { prompt_template, ...draft } = draftOf(recipes.generic, secret)
+  const { id, path } = yield* webhook(yield* team("demo"), prompt_template, draft)
+  const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(pageOf("generic"))!
+  const text = script!.replace("TRIGGER_URL", origin + path).replace("SECRET", secret)
+  yield* Effect.promise(() => exec("/bin/sh", ["-ec", text], { cwd: place, env: { PATH: process.env.PATH! } }))
+  expect(yield* history(id)).toHaveLength(1)
+})

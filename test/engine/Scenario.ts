@@ -14,6 +14,7 @@ import { Limiter } from "../../src/engine/step/Limiter.ts"
 import { hashToken, makeToken, tokenHint } from "../../src/engine/verify/Token.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import { layerRepo } from "../../src/testing.ts"
+import { on } from "../support/It.ts"
 import { untilEffect } from "../support/Until.ts"
 
 /** The ports in memory. */
@@ -28,6 +29,13 @@ export const engine = (settings: Partial<SettingsValues> = {}, limiter = Limiter
 
 export const engineInMemory = (settings: Partial<SettingsValues> = {}, limiter = Limiter.layer) =>
   engine(settings, limiter).pipe(Layer.provideMerge(ports))
+
+/** Declares a test on an engine of its own, on ports in memory. */
+export const onEngine = on(engineInMemory())
+export const onEngineWith = (settings: Partial<SettingsValues>) => on(engineInMemory(settings))
+
+/** Declares a test that starts its engines itself. */
+export const onPorts = on(ports)
 
 export const makeTeam = (name: string) =>
   Effect.gen(function* () {

@@ -1,8 +1,8 @@
-import { expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Fiber } from "effect"
 import { Checkpoints } from "../../src/engine/Checkpoints.ts"
 import { Repo } from "../../src/repo/Repo.ts"
 import { advance } from "../../src/testing.ts"
+import { expect, it } from "../support/It.ts"
 import {
   echo,
   engineInMemory,
@@ -10,39 +10,37 @@ import {
   lead,
   makeTeam,
   makeWebhook,
+  onEngine,
+  onEngineWith,
   sendMessage,
   statusOf,
   until
 } from "./Scenario.ts"
 
-it.effect("gives a waiting caller its answer", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    yield* echo(team)
-    const webhook = yield* makeWebhook(team)
-    const run = yield* webhook.ask("hello")
-    expect(run).toMatchObject({ status: "success", conversation: { prompt: "hello", response: "echo: hello" } })
-    yield* until(Effect.map(inFlight, (total) => total === 0))
-  }).pipe(Effect.provide(engineInMemory()))
-)
+onEngine("gives a waiting caller its answer", function* () {
+  const team = yield* makeTeam("deploy")
+  yield* echo(team)
+  const webhook = yield* makeWebhook(team)
+  const run = yield* webhook.ask("hello")
+  expect(run).toMatchObject({ status: "success", conversation: { prompt: "hello", response: "echo: hello" } })
+  yield* until(Effect.map(inFlight, (total) => total === 0))
+})
 
-it.effect("keeps a start that was reported at the time of the sending apart from none", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const leader = yield* lead(team)
-    const webhook = yield* makeWebhook(team)
-    const work = Effect.fnUntraced(function* (isReported: boolean) {
-      const asking = yield* Effect.forkChild(webhook.ask("hello"))
-      const { reply } = yield* leader.next
-      if (isReported) yield* reply({ _tag: "Started" })
-      yield* leader.answer("done")
-      const { sent_at, started_at } = yield* Fiber.join(asking)
-      return Duration.toMillis(DateTime.distance(sent_at!, started_at!))
-    })
-    expect(yield* work(true)).toBe(1)
-    expect(yield* work(false)).toBe(0)
-  }).pipe(Effect.provide(engineInMemory()))
-)
+onEngine("keeps a start that was reported at the time of the sending apart from none", function* () {
+  const team = yield* makeTeam("deploy")
+  const leader = yield* lead(team)
+  const webhook = yield* makeWebhook(team)
+  const work = Effect.fnUntraced(function* (isReported: boolean) {
+    const asking = yield* Effect.forkChild(webhook.ask("hello"))
+    const { reply } = yield* leader.next
+    if (isReported) yield* reply({ _tag: "Started" })
+    yield* leader.answer("done")
+    const { sent_at, started_at } = yield* Fiber.join(asking)
+    return Duration.toMillis(DateTime.distance(sent_at!, started_at!))
+  })
+  expect(yield* work(true)).toBe(1)
+  expect(yield* work(false)).toBe(0)
+})
 
 it.effect("waits for a run whose acceptance takes long", () =>
   Effect.gen(function* () {
@@ -58,8 +56,9 @@ it.effect("waits for a run whose acceptance takes long", () =>
   )
 )
 
-it.effect("sends a team its prompts in the order of acceptance, across webhooks and chat messages", () =>
-  Effect.gen(function* () {
+onEngineWith({ maxConcurrent: 2 })(
+  "sends a team its prompts in the order of acceptance, across webhooks and chat messages",
+  function* () {
     const team = yield* makeTeam("deploy")
     const seen = yield* echo(team)
     const one = yield* makeWebhook(team, { max_concurrent: 1 })
@@ -70,11 +69,12 @@ it.effect("sends a team its prompts in the order of acceptance, across webhooks 
     }
     yield* until(Effect.sync(() => seen.length >= texts.length))
     expect(seen).toEqual(texts)
-  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 2 })))
+  }
 )
 
-it.effect("finishes accepted runs of a disabled webhook, and drops those of a deleted one with their slots", () =>
-  Effect.gen(function* () {
+onEngine(
+  "finishes accepted runs of a disabled webhook, and drops those of a deleted one with their slots",
+  function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const disabled = yield* makeWebhook(team)
@@ -97,5 +97,5 @@ it.effect("finishes accepted runs of a disabled webhook, and drops those of a de
     yield* leader.answer("to no run")
     yield* sendMessage(team, "next")
     expect((yield* leader.next).text).toBe("next")
-  }).pipe(Effect.provide(engineInMemory()))
+  }
 )

@@ -1,6 +1,6 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { newFolder, run, type Server, serve, shell } from "../cli/Program.ts"
+import { describe, expect, it } from "../support/It.ts"
 import { freePort } from "../support/Process.ts"
 
 const curls = (server: Server): ReadonlyArray<string> => server.welcome().match(/curl .*/g) ?? []
@@ -13,41 +13,41 @@ const fixedPort = Effect.map(Effect.promise(freePort), String)
 describe("the embedded default", () => {
   it.live(
     "goes from an empty folder to the first answer with the lines that it prints, and refuses a second server",
-    () =>
-      Effect.gen(function* () {
-        const DATA_DIR = yield* newFolder
-        const server = yield* serve({ DATA_DIR })
-        expect(server.welcome()).toContain("This mode is for evaluation and for single-process use")
-        const [trigger, triggerAndWait] = curls(server)
+    function* () {
+      const DATA_DIR = yield* newFolder
+      const server = yield* serve({ DATA_DIR })
+      expect(server.welcome()).toContain("This mode is for evaluation and for single-process use")
+      const [trigger, triggerAndWait] = curls(server)
 
-        const accepted = yield* shell(`${trigger} --silent --include`)
-        expect(accepted.stdout).toMatch(/^HTTP\/1\.1 202 /)
-        expect(accepted.stdout).toMatch(/\{"status":"accepted","run_id":"[0-9a-f-]{36}"\}$/)
+      const accepted = yield* shell(`${trigger} --silent --include`)
+      expect(accepted.stdout).toMatch(/^HTTP\/1\.1 202 /)
+      expect(accepted.stdout).toMatch(/\{"status":"accepted","run_id":"[0-9a-f-]{36}"\}$/)
 
-        const answered = yield* shell(`${triggerAndWait} --silent --include`)
-        expect(answered.stdout).toMatch(/^HTTP\/1\.1 200 /)
-        expect(answered.stdout).toContain('"status":"success","response":"Say hello to world."')
+      const answered = yield* shell(`${triggerAndWait} --silent --include`)
+      expect(answered.stdout).toMatch(/^HTTP\/1\.1 200 /)
+      expect(answered.stdout).toContain('"status":"success","response":"Say hello to world."')
 
-        // A second server on the same folder, and one on the same port, learn what to do about it.
-        const PORT = new URL(server.url).port
-        const sameFolder = yield* run(["serve"], { DATA_DIR, PORT: "0" })
-        expect(sameFolder.code).toBe(1)
-        expect(sameFolder.stdout).toBe("")
-        expect(sameFolder.stderr).toContain(`is in use by another server (process ${server.pid})`)
-        expect(sameFolder.stderr).toContain("DATA_DIR")
+      // A second server on the same folder, and one on the same port, learn what to do about it.
+      const PORT = new URL(server.url).port
+      const sameFolder = yield* run(["serve"], { DATA_DIR, PORT: "0" })
+      expect(sameFolder.code).toBe(1)
+      expect(sameFolder.stdout).toBe("")
+      expect(sameFolder.stderr).toContain(`is in use by another server (process ${server.pid})`)
+      expect(sameFolder.stderr).toContain("DATA_DIR")
 
-        const samePort = yield* run(["serve"], { DATA_DIR: yield* newFolder, HOST: "127.0.0.1", PORT })
-        expect(samePort.code).toBe(1)
-        expect(samePort.stdout).toBe("")
-        expect(samePort.stderr).toContain(`port ${PORT} is in use`)
-        expect(samePort.stderr).toContain("--port")
+      const samePort = yield* run(["serve"], { DATA_DIR: yield* newFolder, HOST: "127.0.0.1", PORT })
+      expect(samePort.code).toBe(1)
+      expect(samePort.stdout).toBe("")
+      expect(samePort.stderr).toContain(`port ${PORT} is in use`)
+      expect(samePort.stderr).toContain("--port")
 
-        expect((yield* shell(`${triggerAndWait} --silent`)).stdout).toContain("success")
-      })
+      expect((yield* shell(`${triggerAndWait} --silent`)).stdout).toContain("success")
+    }
   )
 
-  it.live("keeps everything over a clean stop, shows no secret twice, and has what it had accepted when killed", () =>
-    Effect.gen(function* () {
+  it.live(
+    "keeps everything over a clean stop, shows no secret twice, and has what it had accepted when killed",
+    function* () {
       const [DATA_DIR, PORT] = [yield* newFolder, yield* fixedPort]
       const first = yield* serve({ DATA_DIR, PORT })
       const [trigger, triggerAndWait] = curls(first)
@@ -86,20 +86,18 @@ describe("the embedded default", () => {
         status: "success",
         conversation: { response: "Say hello to world." }
       })
-    })
+    }
   )
 
-  it.live("does not start with wrong settings, and names every one", () =>
-    Effect.gen(function* () {
-      const ended = yield* run(["serve", "--port", "80a"], {
-        WEBHOOK_TIMEOUT: "soon",
-        DATABASE_URL: "mysql://root:hunter2@db"
-      })
-      expect(ended.code).toBe(2)
-      expect(ended.stdout).toBe("")
-      for (const text of ["PORT", '"80a"', "WEBHOOK_TIMEOUT", '"soon"', "DATABASE_URL"])
-        expect(ended.stderr).toContain(text)
-      expect(ended.stderr).not.toContain("hunter2")
+  it.live("does not start with wrong settings, and names every one", function* () {
+    const ended = yield* run(["serve", "--port", "80a"], {
+      WEBHOOK_TIMEOUT: "soon",
+      DATABASE_URL: "mysql://root:hunter2@db"
     })
-  )
+    expect(ended.code).toBe(2)
+    expect(ended.stdout).toBe("")
+    for (const text of ["PORT", '"80a"', "WEBHOOK_TIMEOUT", '"soon"', "DATABASE_URL"])
+      expect(ended.stderr).toContain(text)
+    expect(ended.stderr).not.toContain("hunter2")
+  })
 })

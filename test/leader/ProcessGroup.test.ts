@@ -1,7 +1,7 @@
-import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as ProcessGroup from "../../src/leader/ProcessGroup.ts"
 import { runProgram, wholeText } from "../../src/leader/Program.ts"
+import { expect, it } from "../support/It.ts"
 import { isRunning } from "./agents/Leading.ts"
 
 /**
@@ -27,19 +27,17 @@ print(parent)
 `
 
 // The clock stands still: whoever waits for the group waits for ever.
-it.effect("a process that has ended, but that nobody waits for, does not delay the end of its group", () =>
-  Effect.gen(function* () {
-    const running = yield* ProcessGroup.start({ command: "python3", args: ["-c", program], env: process.env })
-    let printed = ""
-    running.child.stdout.on("data", (chunk) => (printed += chunk))
-    expect(yield* running.ended).toBe("exit code 0")
-    yield* running.drained
-    yield* Effect.addFinalizer(() => Effect.sync(() => process.kill(Number(printed), "SIGKILL")))
-    expect(ProcessGroup.signal(running, "SIGTERM")).toBe(true)
-    yield* ProcessGroup.end(running, { signal: "SIGTERM", grace: "5 seconds" })
-    expect(isRunning(Number(printed))).toBe(true)
-  })
-)
+it.effect("a process that has ended, but that nobody waits for, does not delay the end of its group", function* () {
+  const running = yield* ProcessGroup.start({ command: "python3", args: ["-c", program], env: process.env })
+  let printed = ""
+  running.child.stdout.on("data", (chunk) => (printed += chunk))
+  expect(yield* running.ended).toBe("exit code 0")
+  yield* running.drained
+  yield* Effect.addFinalizer(() => Effect.sync(() => process.kill(Number(printed), "SIGKILL")))
+  expect(ProcessGroup.signal(running, "SIGTERM")).toBe(true)
+  yield* ProcessGroup.end(running, { signal: "SIGTERM", grace: "5 seconds" })
+  expect(isRunning(Number(printed))).toBe(true)
+})
 
 it.live(
   "a program that a finalizer runs ends, although nothing is interrupted there",

@@ -1,25 +1,24 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as TemporaryFolder from "../../src/leader/TemporaryFolder.ts"
+import { describe, expect, it } from "../support/It.ts"
 
 describe("a temporary folder", () => {
-  it.effect("is this process's own, and is removed with its scope", () =>
-    Effect.gen(function* () {
-      const folder = yield* Effect.scoped(
-        Effect.map(TemporaryFolder.make("webhook-files-"), (folder) => {
-          expect(statSync(folder).mode & 0o777).toBe(0o700)
-          return folder
-        })
-      )
-      expect(existsSync(folder)).toBe(false)
-    })
-  )
+  it.effect("is this process's own, and is removed with its scope", function* () {
+    const folder = yield* Effect.scoped(
+      Effect.map(TemporaryFolder.make("webhook-files-"), (folder) => {
+        expect(statSync(folder).mode & 0o777).toBe(0o700)
+        return folder
+      })
+    )
+    expect(existsSync(folder)).toBe(false)
+  })
 
-  it.effect("that a killed process has left is removed at the next start, whatever it was for; no others", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "that a killed process has left is removed at the next start, whatever it was for; no others",
+    function* () {
       const own = yield* TemporaryFolder.make("webhook-files-")
       const mine = JSON.parse(readFileSync(join(own, "lock"), "utf8"))
       const folderWith = (prefix: string, lock?: object) =>
@@ -46,6 +45,6 @@ describe("a temporary folder", () => {
       expect(left.map(existsSync)).toEqual([false, false, false])
       expect(others.map(existsSync)).toEqual([true, true, true, true])
       expect(existsSync(own)).toBe(true)
-    })
+    }
   )
 })

@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Queue, Redacted, References, Schedule, type Scope } from "effect"
 import * as BusAmqp from "../../src/bus/amqp/BusAmqp.ts"
 import { Bus, type Prompt, type Reply, type RunProgress } from "../../src/bus/Bus.ts"
 import { byRunId, collectReplies, makePrompt, team, untilQueue } from "../bus/contract/support.ts"
 import { freshVhost } from "../support/fresh.ts"
+import { describe, expect, it } from "../support/It.ts"
 import { Proxy } from "../support/Proxy.ts"
 import { untilEffect } from "../support/Until.ts"
 
@@ -145,13 +145,11 @@ describe("a leader in Python, written from the documentation", () => {
     }).pipe(Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
-  it.live("tries again while the broker's name does not resolve", () =>
-    Effect.gen(function* () {
-      const count = yield* startPython("amqp://broker.invalid")
-      yield* untilEffect(
-        "a second attempt has ended too",
-        Effect.sync(() => count("gaierror") > 1)
-      )
-    })
-  )
+  it.live("tries again while the broker's name does not resolve", function* () {
+    const count = yield* startPython("amqp://broker.invalid")
+    yield* untilEffect(
+      "a second attempt has ended too",
+      Effect.sync(() => count("gaierror") > 1)
+    )
+  })
 })

@@ -1,5 +1,5 @@
 /** The contents of files in a bucket, whose server may fail. */
-import { describe, expect, it, vi } from "@effect/vitest"
+
 import { Context, DateTime, Deferred, Effect, Fiber, Layer, Option, Redacted, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { RunId } from "../../src/domain/Id.ts"
@@ -10,6 +10,7 @@ import * as RepoSql from "../../src/repo/RepoSql.ts"
 import { FileBucket } from "../../src/repo/run/FileBucket.ts"
 import * as S3 from "../../src/repo/s3/S3.ts"
 import { collectGarbage } from "../support/Garbage.ts"
+import { describe, expect, it, vi } from "../support/It.ts"
 import { s3Server } from "../support/S3Server.ts"
 import { admitNext, createWebhook, newRun, queueRun } from "./contract/fixtures.ts"
 import type { Test } from "./contract/RepoContract.ts"
@@ -22,7 +23,7 @@ const bucket = Layer.unwrap(Effect.map(Server, ({ settings }) => S3.layer(settin
 const withRepo = withSqlRepo(
   bucket.pipe(Layer.provideMerge(Layer.effect(Server, s3Server)), Layer.merge(TestDatabase.layer))
 )
-const test: Test = (name, body) => it.live(name, () => withRepo(body))
+const test: Test = (name, body) => it.live(name, () => withRepo(Effect.gen(body)))
 
 /** With the bucket's server, which works at first and is empty. The repo's layer has all that tests need, and its type less. */
 const inBucket = (
@@ -215,28 +216,26 @@ describe("files in a bucket", () => {
 })
 
 describe("a bucket", () => {
-  it.live("that refuses says why, without secrets and once", () =>
-    Effect.gen(function* () {
-      const server = yield* s3Server
-      const put = (settings: Partial<typeof server.settings> = {}) =>
-        Effect.map(
-          Effect.flip(S3.make({ ...server.settings, ...settings }).put("a", bytes)),
-          ({ detail }) => /(?:with|:) ([^:]+)\.$/.exec(detail)?.[1]
-        )
-      expect(yield* put({ secret: Redacted.make("another") })).toBe("403 SignatureDoesNotMatch")
-      expect(yield* put({ keyId: Redacted.make("another") })).toBe("403 InvalidAccessKeyId")
-      expect(yield* put({ region: "us-east-1" })).toBe("400 AuthorizationHeaderMalformed")
-      expect(yield* put({ url: `${server.origin}/other` })).toBe("404 NoSuchBucket")
-      server.faults.push([301, "PermanentRedirect"])
-      expect(yield* put()).toBe("301 PermanentRedirect")
-      server.skew = 20 * 60_000
-      expect(yield* put()).toBe("403 RequestTimeTooSkewed")
-      expect(server.requests.filter((request) => request.startsWith("PUT"))).toHaveLength(6)
-      server.server.close()
-      server.server.closeAllConnections()
-      expect(yield* put()).toBe("ECONNREFUSED")
-    })
-  )
+  it.live("that refuses says why, without secrets and once", function* () {
+    const server = yield* s3Server
+    const put = (settings: Partial<typeof server.settings> = {}) =>
+      Effect.map(
+        Effect.flip(S3.make({ ...server.settings, ...settings }).put("a", bytes)),
+        ({ detail }) => /(?:with|:) ([^:]+)\.$/.exec(detail)?.[1]
+      )
+    expect(yield* put({ secret: Redacted.make("another") })).toBe("403 SignatureDoesNotMatch")
+    expect(yield* put({ keyId: Redacted.make("another") })).toBe("403 InvalidAccessKeyId")
+    expect(yield* put({ region: "us-east-1" })).toBe("400 AuthorizationHeaderMalformed")
+    expect(yield* put({ url: `${server.origin}/other` })).toBe("404 NoSuchBucket")
+    server.faults.push([301, "PermanentRedirect"])
+    expect(yield* put()).toBe("301 PermanentRedirect")
+    server.skew = 20 * 60_000
+    expect(yield* put()).toBe("403 RequestTimeTooSkewed")
+    expect(server.requests.filter((request) => request.startsWith("PUT"))).toHaveLength(6)
+    server.server.close()
+    server.server.closeAllConnections()
+    expect(yield* put()).toBe("ECONNREFUSED")
+  })
 
   it.live(
     "that does not answer is given up after ten seconds, however many wait and whatever the garbage collector does",
@@ -259,27 +258,23 @@ describe("a bucket", () => {
     60_000
   )
 
-  it.live("with Object Lock gets the checksum that it asks for", () =>
-    Effect.gen(function* () {
-      const server = yield* s3Server
-      server.isLocked = true
-      for (const content of [bytes, new Uint8Array()]) yield* S3.make(server.settings).put("a", content)
-      expect(server.objects.get("hooks/a")).toHaveLength(0)
-    })
-  )
+  it.live("with Object Lock gets the checksum that it asks for", function* () {
+    const server = yield* s3Server
+    server.isLocked = true
+    for (const content of [bytes, new Uint8Array()]) yield* S3.make(server.settings).put("a", content)
+    expect(server.objects.get("hooks/a")).toHaveLength(0)
+  })
 
-  it.live("has objects of any bytes, under prefixes with any characters that settings allow", () =>
-    Effect.gen(function* () {
-      const { objects, origin, settings } = yield* s3Server
-      const bucket = S3.make({ ...settings, url: `${origin}/files/a-b_c.d/E9` })
-      for (const content of [new Uint8Array(), Buffer.alloc(5_000_000, 7), Buffer.from("\r\n\0ÿ")]) {
-        yield* bucket.put("x.y-z/in-1", content)
-        expect(Buffer.compare(Option.getOrThrow(yield* bucket.get("x.y-z/in-1")), content)).toBe(0)
-      }
-      expect([...objects.keys()]).toEqual(["a-b_c.d/E9/x.y-z/in-1"])
-      yield* bucket.remove("x.y-z/in-1")
-      yield* bucket.remove("x.y-z/in-1")
-      expect(yield* bucket.get("x.y-z/in-1")).toEqual(Option.none())
-    })
-  )
+  it.live("has objects of any bytes, under prefixes with any characters that settings allow", function* () {
+    const { objects, origin, settings } = yield* s3Server
+    const bucket = S3.make({ ...settings, url: `${origin}/files/a-b_c.d/E9` })
+    for (const content of [new Uint8Array(), Buffer.alloc(5_000_000, 7), Buffer.from("\r\n\0ÿ")]) {
+      yield* bucket.put("x.y-z/in-1", content)
+      expect(Buffer.compare(Option.getOrThrow(yield* bucket.get("x.y-z/in-1")), content)).toBe(0)
+    }
+    expect([...objects.keys()]).toEqual(["a-b_c.d/E9/x.y-z/in-1"])
+    yield* bucket.remove("x.y-z/in-1")
+    yield* bucket.remove("x.y-z/in-1")
+    expect(yield* bucket.get("x.y-z/in-1")).toEqual(Option.none())
+  })
 })

@@ -1,8 +1,8 @@
 import { Console as NodeConsole } from "node:console"
 import { Writable } from "node:stream"
-import { describe, expect, it } from "@effect/vitest"
 import { Console, Effect } from "effect"
 import * as Logs from "../../src/server/Logs.ts"
+import { describe, expect, it } from "../support/It.ts"
 
 /** What a stranger may write: a line of its own, and commands for the terminal. */
 const hostile = '[12:00:00.000] INFO (#1): "x"\n[12:00:00.000] ERROR (#1): forged\r\u001b[2K\u009b1A\u2028\u202e\0'
@@ -27,27 +27,25 @@ const logged = (logFormat: "pretty" | "logfmt" | "json") =>
   })
 
 describe("a warning of Node", () => {
-  it.live("is a line of the log", () =>
-    Effect.gen(function* () {
-      let text = ""
-      const stream = new Writable({
-        write: (chunk, _, done) => {
-          text += chunk
-          done()
-        }
-      })
-      const printing = process.listeners("warning")
-      yield* Effect.callback<void>((resume) => {
-        process.once("warning", () => setImmediate(() => resume(Effect.void)))
-        process.emitWarning("A library\nwarns")
-      }).pipe(
-        Effect.provide(Logs.layer({ logFormat: "json", logLevel: "Info" })),
-        Effect.provideService(Console.Console, new NodeConsole(stream, stream))
-      )
-      expect(JSON.parse(text)).toMatchObject({ logLevel: "WARN", message: "Warning: A library\nwarns" })
-      expect(process.listeners("warning")).toEqual(printing)
+  it.live("is a line of the log", function* () {
+    let text = ""
+    const stream = new Writable({
+      write: (chunk, _, done) => {
+        text += chunk
+        done()
+      }
     })
-  )
+    const printing = process.listeners("warning")
+    yield* Effect.callback<void>((resume) => {
+      process.once("warning", () => setImmediate(() => resume(Effect.void)))
+      process.emitWarning("A library\nwarns")
+    }).pipe(
+      Effect.provide(Logs.layer({ logFormat: "json", logLevel: "Info" })),
+      Effect.provideService(Console.Console, new NodeConsole(stream, stream))
+    )
+    expect(JSON.parse(text)).toMatchObject({ logLevel: "WARN", message: "Warning: A library\nwarns" })
+    expect(process.listeners("warning")).toEqual(printing)
+  })
 })
 
 describe("a log line cannot be forged by what it contains", () => {
@@ -63,14 +61,12 @@ describe("a log line cannot be forged by what it contains", () => {
     )
   }
 
-  it.live("pretty", () =>
-    Effect.gen(function* () {
-      const text = yield* logged("pretty")
-      const lines = text.split("\n")
-      // What belongs to a line is indented below it.
-      expect(lines.filter((line) => /^\[/.test(line))).toHaveLength(3)
-      expect(lines.some((line) => /^ +.*forged/.test(line))).toBe(true)
-      expect(text.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u2028\u202e]/u)
-    })
-  )
+  it.live("pretty", function* () {
+    const text = yield* logged("pretty")
+    const lines = text.split("\n")
+    // What belongs to a line is indented below it.
+    expect(lines.filter((line) => /^\[/.test(line))).toHaveLength(3)
+    expect(lines.some((line) => /^ +.*forged/.test(line))).toBe(true)
+    expect(text.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u2028\u202e]/u)
+  })
 })

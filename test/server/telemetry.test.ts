@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import * as Program from "../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { serve } from "../support/InProcess.ts"
+import { describe, expect, it } from "../support/It.ts"
 import { untilEffect } from "../support/Until.ts"
 
 interface Received {
@@ -97,146 +97,127 @@ const callersSpan = "3".repeat(16)
 
 // Some wait for metrics, which are sent every ten seconds.
 describe.concurrent("telemetry", () => {
-  it.live("is sent to the configured collector: traces, metrics and logs, none with a token", () =>
-    Effect.gen(function* () {
-      const { byPath, url } = yield* collector
-      const server = yield* Program.serve({
-        DATABASE_URL: yield* freshDatabase,
-        OTEL_EXPORTER_OTLP_ENDPOINT: url,
-        LOG_LEVEL: "trace",
-        LOG_FORMAT: "json"
-      })
-      const [curl] = /curl .*wait=true.*/.exec(JSON.parse(server.welcome()).message)!
-      const [token] = /whk_\w+/.exec(curl)!
-      expect((yield* Program.shell(`${curl} --silent`)).stdout).toContain('"status":"success"')
-      expect((yield* Program.shell(`${curl.replace("variables", "nothing")} --silent`)).stdout).toContain(
-        "invalid_body"
-      )
-      const expected = {
-        "/v1/logs": ["Listening on"],
-        "/v1/metrics": ["http_server_requests_total"],
-        "/v1/traces": ["POST /webhook/trigger/:token", "Trigger.accept", "Bus.publish"]
-      }
-      // What is on its way when the server stops, the exporter's library gives up.
-      yield* untilEffect(
-        "all of it has arrived",
-        Effect.sync(() =>
-          Object.entries(expected).every(([path, texts]) => texts.every((text) => byPath().get(path)?.includes(text)))
-        )
-      )
-      yield* server.end("SIGTERM")
-
-      const received = byPath()
-      expect([...received.keys()].sort()).toEqual(Object.keys(expected))
-      // Of several processes, the collector knows which one it hears.
-      for (const text of received.values())
-        expect(text).toMatch(/"service\.instance\.id","value":\{"stringValue":"[\da-f-]{36}"/)
-      expect([...received.values(), server.log()].join("\n")).not.toContain(token.slice(0, 20))
-      for (const line of server.log().trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("message")
+  it.live("is sent to the configured collector: traces, metrics and logs, none with a token", function* () {
+    const { byPath, url } = yield* collector
+    const server = yield* Program.serve({
+      DATABASE_URL: yield* freshDatabase,
+      OTEL_EXPORTER_OTLP_ENDPOINT: url,
+      LOG_LEVEL: "trace",
+      LOG_FORMAT: "json"
     })
-  )
+    const [curl] = /curl .*wait=true.*/.exec(JSON.parse(server.welcome()).message)!
+    const [token] = /whk_\w+/.exec(curl)!
+    expect((yield* Program.shell(`${curl} --silent`)).stdout).toContain('"status":"success"')
+    expect((yield* Program.shell(`${curl.replace("variables", "nothing")} --silent`)).stdout).toContain("invalid_body")
+    const expected = {
+      "/v1/logs": ["Listening on"],
+      "/v1/metrics": ["http_server_requests_total"],
+      "/v1/traces": ["POST /webhook/trigger/:token", "Trigger.accept", "Bus.publish"]
+    }
+    // What is on its way when the server stops, the exporter's library gives up.
+    yield* untilEffect(
+      "all of it has arrived",
+      Effect.sync(() =>
+        Object.entries(expected).every(([path, texts]) => texts.every((text) => byPath().get(path)?.includes(text)))
+      )
+    )
+    yield* server.end("SIGTERM")
+
+    const received = byPath()
+    expect([...received.keys()].sort()).toEqual(Object.keys(expected))
+    // Of several processes, the collector knows which one it hears.
+    for (const text of received.values())
+      expect(text).toMatch(/"service\.instance\.id","value":\{"stringValue":"[\da-f-]{36}"/)
+    expect([...received.values(), server.log()].join("\n")).not.toContain(token.slice(0, 20))
+    for (const line of server.log().trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("message")
+  })
 
   it.live(
     "follows a run in one trace from its caller to its answer, unless the caller says that it is not sampled",
-    () =>
-      Effect.gen(function* () {
-        const { requests, spans, url } = yield* collector
-        const { leader, server, trigger } = yield* world({
-          OTEL_EXPORTER_OTLP_ENDPOINT: url,
-          OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20key,x-tenant=a",
-          OTEL_SERVICE_NAME: "hooks"
-        })
-        const answered = yield* trigger({ traceparent: `00-${sampled}-${callersSpan}-01` })
-        expect(yield* trigger({ traceparent: `00-${unsampled}-${callersSpan}-00` })).toMatch(
-          new RegExp(`^00-${unsampled}-[\\da-f]{16}-00$`)
-        )
-        const names = [
-          "POST /webhook/trigger/:token",
-          "Trigger.accept",
-          "Bus.publish",
-          "LeaderBus.handle",
-          "Bus.receive"
-        ]
-        const paths = () => new Set(requests.map(({ path }) => path))
-        /** The spans of the sampled trace, once they are all there with their parents. */
-        const whole = () => {
-          const trace = spans().filter(({ traceId }) => traceId === sampled)
-          const known = new Set([callersSpan, ...trace.map(({ spanId }) => spanId)])
-          const isWhole =
-            names.every((name) => trace.some((span) => span.name === name)) &&
-            trace.every(({ parentSpanId }) => known.has(parentSpanId!))
-          return isWhole && paths().size === 3 && trace
-        }
-        // What is on its way when a process stops, the exporter's library gives up.
-        const trace = yield* untilEffect(`a whole trace with ${names}, and metrics and logs`, Effect.sync(whole))
-        yield* leader.end("SIGTERM")
-        yield* server.end("SIGTERM")
-
-        const handling = trace.find(({ name }) => name === "LeaderBus.handle")!
-        expect(answered).toBe(`00-${sampled}-${handling.spanId}-01`)
-        expect(spans().filter(({ traceId }) => traceId === unsampled)).toEqual([])
-
-        expect(paths()).toEqual(new Set(["/v1/logs", "/v1/metrics", "/v1/traces"]))
-        for (const { body, headers } of requests) {
-          expect(headers).toMatchObject({ authorization: "Bearer key", "x-tenant": "a" })
-          expect(body).toContain('"service.name","value":{"stringValue":"hooks"}')
-        }
-      })
-  )
-
-  it.live("passes a caller's trace on to the program also when nothing is collected", () =>
-    Effect.gen(function* () {
-      const { trigger } = yield* world({})
-      for (const flags of ["00", "01"]) {
-        const traceparent = `00-${sampled}-${callersSpan}-${flags}`
-        expect(yield* trigger({ traceparent })).toBe(traceparent)
-      }
-      const own = yield* trigger({ traceparent: "not-a-trace" })
-      expect(own).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-00$/)
-    })
-  )
-
-  it.live("has the metrics of runs and of the teams that there are, without any scrape", () =>
-    Effect.gen(function* () {
-      const { requests, url } = yield* collector
-      const { api, trigger } = yield* world({ OTEL_EXPORTER_OTLP_ENDPOINT: url })
-      yield* trigger({})
-      yield* api("POST", "/api/teams", { team: "gone" })
-      /** The teams in a metric's series, as they were sent last. */
-      const teamsIn = (name: string): ReadonlyArray<string> => {
-        const latest = requests.findLast(({ body, path }) => path === "/v1/metrics" && body.includes(`"${name}"`))
-        const metrics: Array<any> = JSON.parse(latest?.body ?? "{}").resourceMetrics?.[0].scopeMetrics[0].metrics ?? []
-        const metric = metrics.find((metric) => metric.name === name)
-        const points: Array<any> = (metric?.gauge ?? metric?.histogram)?.dataPoints ?? []
-        return points
-          .map(({ attributes }) => attributes.find(({ key }: any) => key === "team").value.stringValue)
-          .sort()
-      }
-      const sent = (name: string, teams: ReadonlyArray<string>) =>
-        untilEffect(
-          `${name} has come of ${teams}`,
-          Effect.sync(() => String(teamsIn(name)) === String(teams))
-        )
-      yield* sent("webhook_team_consumers", ["gone", "tracing"])
-      yield* sent("webhook_run_total_seconds", ["tracing"])
-      yield* api("DELETE", "/api/teams/gone")
-      yield* sent("webhook_team_queued", ["tracing"])
-    })
-  )
-
-  it.live("an idle server sends no spans", () =>
-    Effect.gen(function* () {
+    function* () {
       const { requests, spans, url } = yield* collector
-      const stopped = yield* Scope.make()
-      yield* Scope.provide(serve({ AMQP_URL: yield* freshVhost, OTEL_EXPORTER_OTLP_ENDPOINT: url }), stopped)
-      // They are sent every ten seconds, spans more often.
-      const metrics = () => requests.filter(({ path }) => path === "/v1/metrics").length
-      yield* untilEffect(
-        "its metrics have come twice",
-        Effect.sync(() => metrics() > 1)
+      const { leader, server, trigger } = yield* world({
+        OTEL_EXPORTER_OTLP_ENDPOINT: url,
+        OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20key,x-tenant=a",
+        OTEL_SERVICE_NAME: "hooks"
+      })
+      const answered = yield* trigger({ traceparent: `00-${sampled}-${callersSpan}-01` })
+      expect(yield* trigger({ traceparent: `00-${unsampled}-${callersSpan}-00` })).toMatch(
+        new RegExp(`^00-${unsampled}-[\\da-f]{16}-00$`)
       )
-      yield* Scope.close(stopped, Exit.void)
-      expect(spans().map(({ name }) => name)).toEqual([])
-    })
+      const names = ["POST /webhook/trigger/:token", "Trigger.accept", "Bus.publish", "LeaderBus.handle", "Bus.receive"]
+      const paths = () => new Set(requests.map(({ path }) => path))
+      /** The spans of the sampled trace, once they are all there with their parents. */
+      const whole = () => {
+        const trace = spans().filter(({ traceId }) => traceId === sampled)
+        const known = new Set([callersSpan, ...trace.map(({ spanId }) => spanId)])
+        const isWhole =
+          names.every((name) => trace.some((span) => span.name === name)) &&
+          trace.every(({ parentSpanId }) => known.has(parentSpanId!))
+        return isWhole && paths().size === 3 && trace
+      }
+      // What is on its way when a process stops, the exporter's library gives up.
+      const trace = yield* untilEffect(`a whole trace with ${names}, and metrics and logs`, Effect.sync(whole))
+      yield* leader.end("SIGTERM")
+      yield* server.end("SIGTERM")
+
+      const handling = trace.find(({ name }) => name === "LeaderBus.handle")!
+      expect(answered).toBe(`00-${sampled}-${handling.spanId}-01`)
+      expect(spans().filter(({ traceId }) => traceId === unsampled)).toEqual([])
+
+      expect(paths()).toEqual(new Set(["/v1/logs", "/v1/metrics", "/v1/traces"]))
+      for (const { body, headers } of requests) {
+        expect(headers).toMatchObject({ authorization: "Bearer key", "x-tenant": "a" })
+        expect(body).toContain('"service.name","value":{"stringValue":"hooks"}')
+      }
+    }
   )
+
+  it.live("passes a caller's trace on to the program also when nothing is collected", function* () {
+    const { trigger } = yield* world({})
+    for (const flags of ["00", "01"]) {
+      const traceparent = `00-${sampled}-${callersSpan}-${flags}`
+      expect(yield* trigger({ traceparent })).toBe(traceparent)
+    }
+    const own = yield* trigger({ traceparent: "not-a-trace" })
+    expect(own).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-00$/)
+  })
+
+  it.live("has the metrics of runs and of the teams that there are, without any scrape", function* () {
+    const { requests, url } = yield* collector
+    const { api, trigger } = yield* world({ OTEL_EXPORTER_OTLP_ENDPOINT: url })
+    yield* trigger({})
+    yield* api("POST", "/api/teams", { team: "gone" })
+    /** The teams in a metric's series, as they were sent last. */
+    const teamsIn = (name: string): ReadonlyArray<string> => {
+      const latest = requests.findLast(({ body, path }) => path === "/v1/metrics" && body.includes(`"${name}"`))
+      const metrics: Array<any> = JSON.parse(latest?.body ?? "{}").resourceMetrics?.[0].scopeMetrics[0].metrics ?? []
+      const metric = metrics.find((metric) => metric.name === name)
+      const points: Array<any> = (metric?.gauge ?? metric?.histogram)?.dataPoints ?? []
+      return points.map(({ attributes }) => attributes.find(({ key }: any) => key === "team").value.stringValue).sort()
+    }
+    const sent = (name: string, teams: ReadonlyArray<string>) =>
+      untilEffect(
+        `${name} has come of ${teams}`,
+        Effect.sync(() => String(teamsIn(name)) === String(teams))
+      )
+    yield* sent("webhook_team_consumers", ["gone", "tracing"])
+    yield* sent("webhook_run_total_seconds", ["tracing"])
+    yield* api("DELETE", "/api/teams/gone")
+    yield* sent("webhook_team_queued", ["tracing"])
+  })
+
+  it.live("an idle server sends no spans", function* () {
+    const { requests, spans, url } = yield* collector
+    const stopped = yield* Scope.make()
+    yield* Scope.provide(serve({ AMQP_URL: yield* freshVhost, OTEL_EXPORTER_OTLP_ENDPOINT: url }), stopped)
+    // They are sent every ten seconds, spans more often.
+    const metrics = () => requests.filter(({ path }) => path === "/v1/metrics").length
+    yield* untilEffect(
+      "its metrics have come twice",
+      Effect.sync(() => metrics() > 1)
+    )
+    yield* Scope.close(stopped, Exit.void)
+    expect(spans().map(({ name }) => name)).toEqual([])
+  })
 })

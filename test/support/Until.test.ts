@@ -1,5 +1,5 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect } from "effect"
+import { describe, expect, it } from "./It.ts"
 import { seeded } from "./Seeded.ts"
 import { until, untilEffect, within } from "./Until.ts"
 
@@ -38,13 +38,11 @@ describe("until", () => {
     await expect(until("anything", check)).rejects.toThrow("broken")
   })
 
-  it.effect("waits in real time for an effect, whatever the test's clock says", () =>
-    Effect.gen(function* () {
-      expect(yield* untilEffect("the third check", Effect.sync(third()))).toBe(3)
-      const cause = yield* Effect.flip(Effect.sandbox(untilEffect("the moon is blue", Effect.succeed(false), 20)))
-      expect(Cause.pretty(cause)).toContain("not within 20 ms: the moon is blue")
-    })
-  )
+  it.effect("waits in real time for an effect, whatever the test's clock says", function* () {
+    expect(yield* untilEffect("the third check", Effect.sync(third()))).toBe(3)
+    const cause = yield* Effect.flip(Effect.sandbox(untilEffect("the moon is blue", Effect.succeed(false), 20)))
+    expect(Cause.pretty(cause)).toContain("not within 20 ms: the moon is blue")
+  })
 })
 
 describe("within", () => {

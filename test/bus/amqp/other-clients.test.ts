@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs"
-import { describe, expect, it } from "@effect/vitest"
 import type { Message } from "amqplib"
 import { Effect, Latch, Layer, Logger, Option, Queue, References, Result, Semaphore } from "effect"
 import * as BusAmqp from "../../../src/bus/amqp/BusAmqp.ts"
@@ -12,6 +11,7 @@ import { RunId } from "../../../src/domain/Id.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { Leader } from "../../../src/leader/index.ts"
 import { freshVhost, managementUrl } from "../../support/fresh.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { manage } from "../../support/RabbitMq.ts"
 import {
   collectReplies,
@@ -324,36 +324,34 @@ describe("a leader's rights", () => {
     }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
-  it.live("are enough to notice that no server knows its team", () =>
-    Effect.gen(function* () {
-      const url = yield* freshVhost
-      const warnings = yield* Queue.unbounded<unknown>()
-      const logger = Logger.make(({ logLevel, message }) => {
-        if (logLevel === "Warn" && String(message).includes("the team")) Queue.offerUnsafe(warnings, message)
-      })
-      const lead = (name: TeamName) =>
-        Effect.gen(function* () {
-          const leaderUrl = yield* addressWith(url, rightsOf(name, { vhost: "", user: Option.none() }))
-          const leader = Leader.start({ team: name, handler: () => Effect.succeed("") })
-          const layer = LeaderAmqp.layer({ url: leaderUrl, queueType: "classic" })
-          yield* Effect.forkScoped(Effect.provide(Effect.andThen(leader, Effect.never), layer))
-        })
-      yield* Effect.gen(function* () {
-        yield* untilUp
-        // A server that creates or lists a team asks for its queue.
-        yield* Effect.flatMap(Bus, ({ queue }) => queue(team))
-        yield* lead(team)
-        yield* untilQueue(({ consumers }) => consumers === 1)
-        yield* lead(TeamName.make("deplyo"))
-        expect(yield* Queue.take(warnings)).toEqual([
-          "no server on this broker knows the team deplyo. Is its name right, and was it created?"
-        ])
-      }).pipe(
-        Effect.provide(BusAmqp.layer({ url: patient(url), queueType: "classic" })),
-        Effect.provide(Logger.layer([logger]))
-      )
+  it.live("are enough to notice that no server knows its team", function* () {
+    const url = yield* freshVhost
+    const warnings = yield* Queue.unbounded<unknown>()
+    const logger = Logger.make(({ logLevel, message }) => {
+      if (logLevel === "Warn" && String(message).includes("the team")) Queue.offerUnsafe(warnings, message)
     })
-  )
+    const lead = (name: TeamName) =>
+      Effect.gen(function* () {
+        const leaderUrl = yield* addressWith(url, rightsOf(name, { vhost: "", user: Option.none() }))
+        const leader = Leader.start({ team: name, handler: () => Effect.succeed("") })
+        const layer = LeaderAmqp.layer({ url: leaderUrl, queueType: "classic" })
+        yield* Effect.forkScoped(Effect.provide(Effect.andThen(leader, Effect.never), layer))
+      })
+    yield* Effect.gen(function* () {
+      yield* untilUp
+      // A server that creates or lists a team asks for its queue.
+      yield* Effect.flatMap(Bus, ({ queue }) => queue(team))
+      yield* lead(team)
+      yield* untilQueue(({ consumers }) => consumers === 1)
+      yield* lead(TeamName.make("deplyo"))
+      expect(yield* Queue.take(warnings)).toEqual([
+        "no server on this broker knows the team deplyo. Is its name right, and was it created?"
+      ])
+    }).pipe(
+      Effect.provide(BusAmqp.layer({ url: patient(url), queueType: "classic" })),
+      Effect.provide(Logger.layer([logger]))
+    )
+  })
 })
 
 describe("queues declared by others", () => {

@@ -1,6 +1,6 @@
 /** What every bus must do, whatever carries it. */
 import { describe } from "@effect/vitest"
-import { Effect, type Layer } from "effect"
+import { type Layer } from "effect"
 import { Bus, type LeaderBus } from "../../../src/bus/Bus.ts"
 import { handling } from "./handling.ts"
 import { leaders } from "./leaders.ts"
@@ -38,8 +38,9 @@ export const contract = (
   describe("replies", () => replies(behaviour))
   describe("progress", () => progress(behaviour))
   if (!isRelayed) describe("the handling of replies", () => handling(behaviour))
-  behaviour(
-    "the bus answers a ping",
-    Effect.flatMap(Bus, (bus) => Effect.andThen(bus.reachable, bus.ping))
-  )
+  behaviour("the bus answers a ping", function* () {
+    const bus = yield* Bus
+    yield* bus.reachable
+    yield* bus.ping
+  })
 }

@@ -65,90 +65,75 @@ const untilWaiting = (most: number) =>
   )
 
 export const handling = (behaviour: Behaviour): void => {
-  behaviour(
-    "a leader that says that it has started is heard before its answer",
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      const collected = yield* collectReplies
-      yield* startLeader((delivery) => Effect.andThen(delivery.reply({ _tag: "Started" }), echo(delivery)))
-      const { run_id } = yield* Effect.tap(makePrompt(), (prompt) => bus.publish(prompt))
-      expect(Array.from(yield* Queue.takeN(collected, 2))).toEqual([
-        { _tag: "Started", run_id },
-        { _tag: "Answered", run_id, response: "hello" }
-      ])
-    })
-  )
+  behaviour("a leader that says that it has started is heard before its answer", function* () {
+    const bus = yield* Bus
+    const collected = yield* collectReplies
+    yield* startLeader((delivery) => Effect.andThen(delivery.reply({ _tag: "Started" }), echo(delivery)))
+    const { run_id } = yield* Effect.tap(makePrompt(), (prompt) => bus.publish(prompt))
+    expect(Array.from(yield* Queue.takeN(collected, 2))).toEqual([
+      { _tag: "Started", run_id },
+      { _tag: "Answered", run_id, response: "hello" }
+    ])
+  })
 
-  behaviour(
-    "replies that arrive while a group is handled come in groups, in order, one group at a time",
-    Effect.gen(function* () {
-      const { begun, goOn, groups, handled, overlaps } = yield* consumeAfterPause({ atOnce: 60 })
-      const answered = yield* answerAll(Array.from({ length: 60 }, (_, i) => `answer ${i}`))
-      yield* begun
-      yield* untilWaiting(0)
-      yield* goOn
-      expect(ids(yield* Queue.takeN(handled, 60))).toEqual(answered)
-      expect(groups.length).toBeLessThan(30)
-      expect(overlaps()).toBe(false)
-    })
-  )
+  behaviour("replies that arrive while a group is handled come in groups, in order, one group at a time", function* () {
+    const { begun, goOn, groups, handled, overlaps } = yield* consumeAfterPause({ atOnce: 60 })
+    const answered = yield* answerAll(Array.from({ length: 60 }, (_, i) => `answer ${i}`))
+    yield* begun
+    yield* untilWaiting(0)
+    yield* goOn
+    expect(ids(yield* Queue.takeN(handled, 60))).toEqual(answered)
+    expect(groups.length).toBeLessThan(30)
+    expect(overlaps()).toBe(false)
+  })
 
-  behaviour(
-    "all that the server takes at a time may be one group, and no more",
-    Effect.gen(function* () {
-      const { begun, goOn, groups, handled } = yield* consumeAfterPause({ atOnce: 40 })
-      // The first group is the first answer alone.
-      yield* answerAll(
-        Array.from({ length: 60 }, (_, i) => `answer ${i}`),
-        begun
-      )
-      // Of 60, the consumer has got 40.
-      yield* untilWaiting(20)
-      yield* goOn
-      yield* Queue.takeN(handled, 60)
-      const sizes = groups.map(({ length }) => length)
-      expect(Math.max(...sizes)).toBeGreaterThan(20)
-      expect(Math.max(...sizes)).toBeLessThanOrEqual(40)
-    })
-  )
+  behaviour("all that the server takes at a time may be one group, and no more", function* () {
+    const { begun, goOn, groups, handled } = yield* consumeAfterPause({ atOnce: 40 })
+    // The first group is the first answer alone.
+    yield* answerAll(
+      Array.from({ length: 60 }, (_, i) => `answer ${i}`),
+      begun
+    )
+    // Of 60, the consumer has got 40.
+    yield* untilWaiting(20)
+    yield* goOn
+    yield* Queue.takeN(handled, 60)
+    const sizes = groups.map(({ length }) => length)
+    expect(Math.max(...sizes)).toBeGreaterThan(20)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(40)
+  })
 
-  behaviour(
-    "a group holds at most 4 MB of answers, or one longer answer",
-    Effect.gen(function* () {
-      const { begun, goOn, groups, handled } = yield* consumeAfterPause()
-      const sizes = [1, 1_500_000, 1_500_000, 1_500_000, 5_000_000, 1, 1]
-      const answered = yield* answerAll(sizes.map((size) => "x".repeat(size)))
-      yield* begun
-      yield* goOn
-      expect(ids(yield* Queue.takeN(handled, sizes.length))).toEqual(answered)
-      for (const group of groups) {
-        const text = group.map((reply) => (reply._tag === "Answered" ? reply.response : "")).join("")
-        expect(group.length === 1 || text.length <= 4_000_000).toBe(true)
-      }
-    })
-  )
+  behaviour("a group holds at most 4 MB of answers, or one longer answer", function* () {
+    const { begun, goOn, groups, handled } = yield* consumeAfterPause()
+    const sizes = [1, 1_500_000, 1_500_000, 1_500_000, 5_000_000, 1, 1]
+    const answered = yield* answerAll(sizes.map((size) => "x".repeat(size)))
+    yield* begun
+    yield* goOn
+    expect(ids(yield* Queue.takeN(handled, sizes.length))).toEqual(answered)
+    for (const group of groups) {
+      const text = group.map((reply) => (reply._tag === "Answered" ? reply.response : "")).join("")
+      expect(group.length === 1 || text.length <= 4_000_000).toBe(true)
+    }
+  })
 
-  behaviour(
-    "a reply whose handling fails is passed on again until it succeeds",
-    Effect.gen(function* () {
-      const tries = yield* Queue.unbounded<RunId>()
-      let failures = 2
-      yield* consume((replies) =>
-        Effect.gen(function* () {
-          yield* Queue.offerAll(tries, ids(replies))
-          if (failures-- > 0) yield* new Unavailable({ what: "database", detail: "for the test" })
-        })
-      )
-      const [run_id] = yield* answerAll(["answer"])
-      expect(Array.from(yield* Queue.takeN(tries, 3))).toEqual([run_id, run_id, run_id])
-      yield* untilQueue(({ messages }) => messages === 0)
-      expect(yield* Queue.poll(tries)).toEqual(Option.none())
-    })
-  )
+  behaviour("a reply whose handling fails is passed on again until it succeeds", function* () {
+    const tries = yield* Queue.unbounded<RunId>()
+    let failures = 2
+    yield* consume((replies) =>
+      Effect.gen(function* () {
+        yield* Queue.offerAll(tries, ids(replies))
+        if (failures-- > 0) yield* new Unavailable({ what: "database", detail: "for the test" })
+      })
+    )
+    const [run_id] = yield* answerAll(["answer"])
+    expect(Array.from(yield* Queue.takeN(tries, 3))).toEqual([run_id, run_id, run_id])
+    yield* untilQueue(({ messages }) => messages === 0)
+    expect(yield* Queue.poll(tries)).toEqual(Option.none())
+  })
 
   behaviour(
     "a reply on which the handler dies holds up no other, and each is handled once when the fault is gone",
-    Effect.gen(function* () {
+    function* () {
       const goOn = yield* Deferred.make<void>()
       const died = yield* Queue.unbounded<number>()
       const handled = yield* Queue.unbounded<Reply>()
@@ -171,12 +156,12 @@ export const handling = (behaviour: Behaviour): void => {
       faulty = false
       expect((yield* Queue.take(handled)).run_id).toBe(poison)
       expect(yield* Queue.poll(handled)).toEqual(Option.none())
-    })
+    }
   )
 
   behaviour(
     "replies that are being handled or waiting when their consumer stops go to the next one, in order",
-    Effect.gen(function* () {
+    function* () {
       const begun = yield* Deferred.make<void>()
       const scope = yield* Scope.make()
       yield* consume(() => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)).pipe(Scope.provide(scope))
@@ -186,18 +171,15 @@ export const handling = (behaviour: Behaviour): void => {
       const collected = yield* collectReplies
       expect(ids(yield* Queue.takeN(collected, 10))).toEqual(answered)
       expect(yield* Queue.poll(collected)).toEqual(Option.none())
-    })
+    }
   )
 
-  behaviour(
-    "replies without a consumer are counted, and wait for the first one",
-    Effect.gen(function* () {
-      const bus = yield* Bus
-      expect(yield* bus.repliesWaiting).toBe(0)
-      const answered = yield* answerAll(["one", "two"])
-      expect(yield* bus.repliesWaiting).toBe(2)
-      const collected = yield* collectReplies
-      expect(ids(yield* Queue.takeN(collected, 2))).toEqual(answered)
-    })
-  )
+  behaviour("replies without a consumer are counted, and wait for the first one", function* () {
+    const bus = yield* Bus
+    expect(yield* bus.repliesWaiting).toBe(0)
+    const answered = yield* answerAll(["one", "two"])
+    expect(yield* bus.repliesWaiting).toBe(2)
+    const collected = yield* collectReplies
+    expect(ids(yield* Queue.takeN(collected, 2))).toEqual(answered)
+  })
 }

@@ -1,5 +1,4 @@
 /** What tests of a bus are made of: prompts, leaders, and the replies that come back. */
-import { it } from "@effect/vitest"
 import { Effect, Exit, type Layer, Option, Queue, References, Schedule, Schema, Scope } from "effect"
 import {
   Bus,
@@ -15,6 +14,7 @@ import {
 import type { Unavailable } from "../../../src/domain/Errors.ts"
 import { makeRunId, RunId } from "../../../src/domain/Id.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
+import { type Body, it } from "../../support/It.ts"
 
 export const team = TeamName.make("deploy")
 
@@ -83,13 +83,13 @@ export const collectReplies = Effect.gen(function* () {
 export const echo = ({ prompt, reply }: Delivery) => reply({ _tag: "Answered", response: prompt.prompt })
 
 /** One test of the contract, on a bus of its own that is connected. */
-export type Behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) => void
+export type Behaviour = (name: string, body: Body<Bus | LeaderBus | Scope.Scope>) => void
 
 export const behaviourOn =
   (layer: Layer.Layer<Bus | LeaderBus>): Behaviour =>
-  (name, test) =>
+  (name, body) =>
     it.live(name, () =>
-      Effect.scoped(Effect.andThen(untilUp, test)).pipe(
+      Effect.scoped(Effect.andThen(untilUp, Effect.gen(body))).pipe(
         Effect.provide(layer),
         Effect.provideService(References.MinimumLogLevel, "None")
       )

@@ -3,8 +3,8 @@ import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { describe, expect, it } from "../../support/It.ts"
 import { runWith } from "../CommandLine.ts"
 
 interface Shell {
@@ -49,46 +49,42 @@ describe("completion", () => {
   })
 
   for (const shell of shells.filter(isInstalled)) {
-    it.live(`offers commands, options, choices and files in ${shell.name}`, () =>
-      Effect.gen(function* () {
-        const folder = yield* Effect.acquireRelease(
-          Effect.sync(() => mkdtempSync(join(tmpdir(), "completion-"))),
-          (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-        )
-        const { code, stdout } = yield* runWith({}, "completion", shell.name)
-        expect(code).toBe(0)
-        const script = join(folder, "script")
-        writeFileSync(script, stdout)
-        writeFileSync(join(folder, "config.yaml"), "")
-        /** Without meanings, and what begins otherwise: zsh itself leaves that out. */
-        const offered = (...words: ReadonlyArray<string>) => {
-          const line = shell.complete(script, ["webhook-trigger", ...words])
-          const { status, stderr, stdout } = spawnSync(shell.name, [...shell.options, "-c", line], {
-            cwd: folder,
-            encoding: "utf8"
-          })
-          expect([status, stderr]).toEqual([0, ""])
-          const all = stdout.split("\n").map((text) => text.split(/\t|(?<=^[\w-]+):/)[0]!)
-          return all.filter((text) => text !== "" && text.startsWith(words.at(-1)!)).sort()
-        }
-        expect(offered("")).toEqual(expect.arrayContaining(["apply", "completion", "serve", "team", "webhook"]))
-        expect(offered("webhook", "re")).toEqual(["recipes", "refused", "regenerate", "replay", "restore", "resume"])
-        expect(offered("--json", "--url", "http://x", "team", "br")).toEqual(["broker-rights"])
-        expect(offered("team", "leader-key", "")).toEqual(["create", "list", "revoke"])
-        expect(offered("team", "list", "--j")).toEqual(["--json"])
-        expect(offered("webhook", "show", "x", "--pro")).toEqual(["--profile"])
-        expect(offered("leader", "--output", "")).toEqual(["json-lines", "text"])
-        expect(offered("apply", "--file", "con")).toEqual(["config.yaml"])
-        expect(offered("team", "list", "")).toEqual([])
-        expect(offered("webhook", "create", "--name", "")).toEqual([])
-      })
-    )
+    it.live(`offers commands, options, choices and files in ${shell.name}`, function* () {
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "completion-"))),
+        (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+      )
+      const { code, stdout } = yield* runWith({}, "completion", shell.name)
+      expect(code).toBe(0)
+      const script = join(folder, "script")
+      writeFileSync(script, stdout)
+      writeFileSync(join(folder, "config.yaml"), "")
+      /** Without meanings, and what begins otherwise: zsh itself leaves that out. */
+      const offered = (...words: ReadonlyArray<string>) => {
+        const line = shell.complete(script, ["webhook-trigger", ...words])
+        const { status, stderr, stdout } = spawnSync(shell.name, [...shell.options, "-c", line], {
+          cwd: folder,
+          encoding: "utf8"
+        })
+        expect([status, stderr]).toEqual([0, ""])
+        const all = stdout.split("\n").map((text) => text.split(/\t|(?<=^[\w-]+):/)[0]!)
+        return all.filter((text) => text !== "" && text.startsWith(words.at(-1)!)).sort()
+      }
+      expect(offered("")).toEqual(expect.arrayContaining(["apply", "completion", "serve", "team", "webhook"]))
+      expect(offered("webhook", "re")).toEqual(["recipes", "refused", "regenerate", "replay", "restore", "resume"])
+      expect(offered("--json", "--url", "http://x", "team", "br")).toEqual(["broker-rights"])
+      expect(offered("team", "leader-key", "")).toEqual(["create", "list", "revoke"])
+      expect(offered("team", "list", "--j")).toEqual(["--json"])
+      expect(offered("webhook", "show", "x", "--pro")).toEqual(["--profile"])
+      expect(offered("leader", "--output", "")).toEqual(["json-lines", "text"])
+      expect(offered("apply", "--file", "con")).toEqual(["config.yaml"])
+      expect(offered("team", "list", "")).toEqual([])
+      expect(offered("webhook", "create", "--name", "")).toEqual([])
+    })
   }
 
-  it.effect("refuses a shell that it does not know, and names the others", () =>
-    Effect.gen(function* () {
-      const { code, stderr } = yield* runWith({}, "completion", "tcsh")
-      expect([code, stderr]).toEqual([2, expect.stringMatching(/bash[\s\S]*zsh[\s\S]*fish/)])
-    })
-  )
+  it.effect("refuses a shell that it does not know, and names the others", function* () {
+    const { code, stderr } = yield* runWith({}, "completion", "tcsh")
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/bash[\s\S]*zsh[\s\S]*fish/)])
+  })
 })

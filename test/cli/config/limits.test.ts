@@ -1,8 +1,8 @@
 /** The server's limits in configuration files, and the order in which they are applied. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { describe, expect, it } from "../../support/It.ts"
 import { ADMIN_API_KEY, sharedServer } from "../SharedServer.ts"
 
 const {
@@ -68,145 +68,128 @@ const times = <A>(count: number, change: A): ReadonlyArray<A> => Array.from({ le
 const names = (all: ReadonlyArray<{ readonly description: string }>) => all.map(({ description }) => description)
 
 describe("the limits of a server", () => {
-  it.live("let files replace alert destinations: only as many as necessary are deleted before the rest", () =>
-    Effect.gen(function* () {
-      yield* applied(...old)
-      const { changes, url } = yield* recorder()
-      const path = file("alert_destinations:", ...destinations("new", 19), "alert_rules:", ...alike("queue_age", 1))
-      const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
-      expect([code, stderr]).toEqual([0, ""])
-      expect(changes).toEqual([
-        ...times(18, "POST destinations"),
-        ...["DELETE destinations", "POST destinations"],
-        ...["POST rules", "DELETE rules", "DELETE rules"],
-        "DELETE destinations"
+  it.live("let files replace alert destinations: only as many as necessary are deleted before the rest", function* () {
+    yield* applied(...old)
+    const { changes, url } = yield* recorder()
+    const path = file("alert_destinations:", ...destinations("new", 19), "alert_rules:", ...alike("queue_age", 1))
+    const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
+    expect([code, stderr]).toEqual([0, ""])
+    expect(changes).toEqual([
+      ...times(18, "POST destinations"),
+      ...["DELETE destinations", "POST destinations"],
+      ...["POST rules", "DELETE rules", "DELETE rules"],
+      "DELETE destinations"
+    ])
+    expect(names(yield* alertDestinations)).toEqual(Array.from({ length: 19 }, (_, at) => `new ${at + 1}`))
+    expect(yield* rules).toMatchObject([{ condition: "queue_age" }])
+    yield* applied(...none)
+  })
+
+  it.live("and a connection that is lost on the way leave the old rules and destinations in place", function* () {
+    yield* applied(...old)
+    const before = [yield* rules, names(yield* alertDestinations)]
+    const { url } = yield* recorder("POST rules")
+    const path = file("alert_destinations:", ...destinations("new", 1), "alert_rules:", ...alike("queue_age", 1))
+    const lost = yield* runAt(url, "apply", "-f", path, ...prune)
+    expect(lost.code).toBe(3)
+    expect([yield* rules, names(yield* alertDestinations)]).toEqual([before[0], [...before[1], "new 1"]])
+    // The next attempt does the rest.
+    yield* json("apply", "-f", path, ...prune)
+    expect(yield* rules).toMatchObject([{ condition: "queue_age" }])
+    expect(names(yield* alertDestinations)).toEqual(["new 1"])
+    yield* applied(...none)
+  })
+
+  it.live("let files replace a rule among the most that there may be", function* () {
+    yield* applied("alert_rules:", ...alike("latency", 200))
+    const { changes, url } = yield* recorder()
+    const path = file("alert_rules:", ...alike("latency", 199), ...alike("queue_age", 1))
+    const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
+    expect([code, stderr]).toEqual([0, ""])
+    expect(changes).toEqual(["DELETE rules", "POST rules"])
+    expect(yield* rules).toHaveLength(200)
+    yield* applied(...none)
+  })
+
+  it.live("delete a webhook after its rules, and a team after its webhooks", function* () {
+    const webhook = "{name: leaving, team: leaving, prompt_template: x}"
+    yield* json(
+      ...["apply", "-f"],
+      file("teams: [{team: leaving}]", `webhooks: [${webhook}]`, "alert_rules: [{condition: cost, webhook: leaving}]")
+    )
+    const { changes, url } = yield* recorder()
+    const exported = yield* run("export", "demo")
+    const path = file(exported.stdout, ...none)
+    const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
+    expect([code, stderr]).toEqual([0, ""])
+    expect(changes).toEqual(["DELETE rules", "DELETE webhooks", "DELETE teams"])
+  })
+
+  it.live("let files replace the destinations of a webhook, and a chain by another to the same webhook", function* () {
+    const webhook = (name: string, ...destinations: ReadonlyArray<string>) => [
+      ...["webhooks:", `  - {name: ${name}, team: demo, prompt_template: x, destinations: [`],
+      ...destinations.map((line) => `      ${line.replace(/^ +- /, "")},`),
+      "    ]}"
+    ]
+    yield* json("apply", "-f", file(...webhook("target")))
+    const { id } = (yield* json("webhook", "list")).data.find(({ name }: { name: string }) => name === "target")
+    const chain = (name: string) => `{description: ${name}, kind: chain, target: ${id}}`
+    yield* json("apply", "-f", file(...webhook("full", chain("chain"), ...destinations("old", 19))))
+    const { changes, url } = yield* recorder()
+    const { stdout } = yield* run("export")
+    expect(stdout).toContain("description: old 19")
+    const path = file(stdout.replaceAll("description: old", "description: new").replace(": chain\n", ": renamed\n"))
+    const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
+    expect([code, stderr]).toEqual([0, ""])
+    expect(changes).toEqual(times(20, ["DELETE destinations", "POST destinations"]).flat())
+    const all = yield* destinationsOf("full")
+    expect(names(all)).toEqual(["renamed", ...Array.from({ length: 19 }, (_, at) => `new ${at + 1}`)])
+
+    const refused = (...lines: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        const { code, stderr } = yield* run("apply", "-f", file(...lines))
+        expect(code).toBe(2)
+        expect(yield* destinationsOf("full")).toEqual(all)
+        return stderr
+      })
+    // IDs end in a random digit, and no other target may be this webhook.
+    const digits = [..."0123"].filter((digit) => !id.endsWith(digit)).slice(0, 3)
+    const others = digits.map((digit) => `{kind: chain, target: ${id.slice(0, -1)}${digit}}`)
+    const told = yield* refused(...webhook("full", ...others, chain("again")))
+    expect(told).toContain(
+      "limits.yaml:3  webhooks[0].destinations[0] exceeds the limit of 20 destinations; 20 on the server are in no file: delete them, or use --prune\n"
+    )
+    expect(told).toContain(
+      "limits.yaml:5  webhooks[0].destinations[2] exceeds the limit of 3 chains; 1 on the server are in no file: delete them, or use --prune\n"
+    )
+    expect(told).toContain(
+      "limits.yaml:6  webhooks[0].destinations[3].target is already started by another destination of this webhook; "
+    )
+    const tooMany = yield* refused(...webhook("new", ...destinations("new", 21)))
+    expect(tooMany).toContain("webhooks[0].destinations[20] exceeds the limit of 20 destinations\n")
+  })
+
+  it.live("refuse too many alert destinations and rules before the first change, and say what to do", function* () {
+    yield* applied(...old)
+    const { changes, url } = yield* recorder()
+    const many = ["alert_destinations:", ...destinations("new", 19), "alert_rules:", ...alike("queue_age", 199)]
+    for (const command of ["apply", "diff"]) {
+      const { code, stderr } = yield* runAt(url, command, "-f", file("teams: [{team: another}]", ...many))
+      expect([code, stderr]).toEqual([
+        2,
+        [
+          "Wrong usage: the configuration is invalid",
+          "  limits.yaml:21  alert_destinations[18] exceeds the limit of 20 destinations; 2 on the server are in no file: delete them, or use --prune",
+          "  limits.yaml:221  alert_rules[198] exceeds the limit of 200 rules; 2 on the server are in no file: delete them, or use --prune",
+          ""
+        ].join("\n")
       ])
-      expect(names(yield* alertDestinations)).toEqual(Array.from({ length: 19 }, (_, at) => `new ${at + 1}`))
-      expect(yield* rules).toMatchObject([{ condition: "queue_age" }])
-      yield* applied(...none)
-    })
-  )
-
-  it.live("and a connection that is lost on the way leave the old rules and destinations in place", () =>
-    Effect.gen(function* () {
-      yield* applied(...old)
-      const before = [yield* rules, names(yield* alertDestinations)]
-      const { url } = yield* recorder("POST rules")
-      const path = file("alert_destinations:", ...destinations("new", 1), "alert_rules:", ...alike("queue_age", 1))
-      const lost = yield* runAt(url, "apply", "-f", path, ...prune)
-      expect(lost.code).toBe(3)
-      expect([yield* rules, names(yield* alertDestinations)]).toEqual([before[0], [...before[1], "new 1"]])
-      // The next attempt does the rest.
-      yield* json("apply", "-f", path, ...prune)
-      expect(yield* rules).toMatchObject([{ condition: "queue_age" }])
-      expect(names(yield* alertDestinations)).toEqual(["new 1"])
-      yield* applied(...none)
-    })
-  )
-
-  it.live("let files replace a rule among the most that there may be", () =>
-    Effect.gen(function* () {
-      yield* applied("alert_rules:", ...alike("latency", 200))
-      const { changes, url } = yield* recorder()
-      const path = file("alert_rules:", ...alike("latency", 199), ...alike("queue_age", 1))
-      const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
-      expect([code, stderr]).toEqual([0, ""])
-      expect(changes).toEqual(["DELETE rules", "POST rules"])
-      expect(yield* rules).toHaveLength(200)
-      yield* applied(...none)
-    })
-  )
-
-  it.live("delete a webhook after its rules, and a team after its webhooks", () =>
-    Effect.gen(function* () {
-      const webhook = "{name: leaving, team: leaving, prompt_template: x}"
-      yield* json(
-        ...["apply", "-f"],
-        file("teams: [{team: leaving}]", `webhooks: [${webhook}]`, "alert_rules: [{condition: cost, webhook: leaving}]")
-      )
-      const { changes, url } = yield* recorder()
-      const exported = yield* run("export", "demo")
-      const path = file(exported.stdout, ...none)
-      const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
-      expect([code, stderr]).toEqual([0, ""])
-      expect(changes).toEqual(["DELETE rules", "DELETE webhooks", "DELETE teams"])
-    })
-  )
-
-  it.live("let files replace the destinations of a webhook, and a chain by another to the same webhook", () =>
-    Effect.gen(function* () {
-      const webhook = (name: string, ...destinations: ReadonlyArray<string>) => [
-        ...["webhooks:", `  - {name: ${name}, team: demo, prompt_template: x, destinations: [`],
-        ...destinations.map((line) => `      ${line.replace(/^ +- /, "")},`),
-        "    ]}"
-      ]
-      yield* json("apply", "-f", file(...webhook("target")))
-      const { id } = (yield* json("webhook", "list")).data.find(({ name }: { name: string }) => name === "target")
-      const chain = (name: string) => `{description: ${name}, kind: chain, target: ${id}}`
-      yield* json("apply", "-f", file(...webhook("full", chain("chain"), ...destinations("old", 19))))
-      const { changes, url } = yield* recorder()
-      const { stdout } = yield* run("export")
-      expect(stdout).toContain("description: old 19")
-      const path = file(stdout.replaceAll("description: old", "description: new").replace(": chain\n", ": renamed\n"))
-      const { code, stderr } = yield* runAt(url, "apply", "-f", path, ...prune)
-      expect([code, stderr]).toEqual([0, ""])
-      expect(changes).toEqual(times(20, ["DELETE destinations", "POST destinations"]).flat())
-      const all = yield* destinationsOf("full")
-      expect(names(all)).toEqual(["renamed", ...Array.from({ length: 19 }, (_, at) => `new ${at + 1}`)])
-
-      const refused = (...lines: ReadonlyArray<string>) =>
-        Effect.gen(function* () {
-          const { code, stderr } = yield* run("apply", "-f", file(...lines))
-          expect(code).toBe(2)
-          expect(yield* destinationsOf("full")).toEqual(all)
-          return stderr
-        })
-      // IDs end in a random digit, and no other target may be this webhook.
-      const digits = [..."0123"].filter((digit) => !id.endsWith(digit)).slice(0, 3)
-      const others = digits.map((digit) => `{kind: chain, target: ${id.slice(0, -1)}${digit}}`)
-      const told = yield* refused(...webhook("full", ...others, chain("again")))
-      expect(told).toContain(
-        "limits.yaml:3  webhooks[0].destinations[0] exceeds the limit of 20 destinations; 20 on the server are in no file: delete them, or use --prune\n"
-      )
-      expect(told).toContain(
-        "limits.yaml:5  webhooks[0].destinations[2] exceeds the limit of 3 chains; 1 on the server are in no file: delete them, or use --prune\n"
-      )
-      expect(told).toContain(
-        "limits.yaml:6  webhooks[0].destinations[3].target is already started by another destination of this webhook; "
-      )
-      const tooMany = yield* refused(...webhook("new", ...destinations("new", 21)))
-      expect(tooMany).toContain("webhooks[0].destinations[20] exceeds the limit of 20 destinations\n")
-    })
-  )
-
-  it.live("refuse too many alert destinations and rules before the first change, and say what to do", () =>
-    Effect.gen(function* () {
-      yield* applied(...old)
-      const { changes, url } = yield* recorder()
-      const many = ["alert_destinations:", ...destinations("new", 19), "alert_rules:", ...alike("queue_age", 199)]
-      for (const command of ["apply", "diff"]) {
-        const { code, stderr } = yield* runAt(url, command, "-f", file("teams: [{team: another}]", ...many))
-        expect([code, stderr]).toEqual([
-          2,
-          [
-            "Wrong usage: the configuration is invalid",
-            "  limits.yaml:21  alert_destinations[18] exceeds the limit of 20 destinations; 2 on the server are in no file: delete them, or use --prune",
-            "  limits.yaml:221  alert_rules[198] exceeds the limit of 200 rules; 2 on the server are in no file: delete them, or use --prune",
-            ""
-          ].join("\n")
-        ])
-      }
-      const tooMany = file(
-        "alert_destinations:",
-        ...destinations("new", 21),
-        "alert_rules:",
-        ...alike("queue_age", 201)
-      )
-      const refused = yield* runAt(url, "apply", "-f", tooMany, ...prune)
-      expect(refused.code).toBe(2)
-      expect(refused.stderr).toContain("alert_destinations[20] exceeds the limit of 20 destinations\n")
-      expect(refused.stderr).toContain("alert_rules[200] exceeds the limit of 200 rules\n")
-      expect(changes).toEqual([])
-    })
-  )
+    }
+    const tooMany = file("alert_destinations:", ...destinations("new", 21), "alert_rules:", ...alike("queue_age", 201))
+    const refused = yield* runAt(url, "apply", "-f", tooMany, ...prune)
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain("alert_destinations[20] exceeds the limit of 20 destinations\n")
+    expect(refused.stderr).toContain("alert_rules[200] exceeds the limit of 200 rules\n")
+    expect(changes).toEqual([])
+  })
 })

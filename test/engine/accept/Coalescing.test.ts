@@ -1,65 +1,64 @@
 /** `coalesce`: triggers with one key within a window are one run. */
 
-import { expect, it } from "@effect/vitest"
 import { Clock, DateTime, Effect, Exit, Layer, Scope } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
+import { expect, it } from "../../support/It.ts"
 import { echo, engine, lead, makeTeam, makeWebhook, ports, sendMessage, until } from "../Scenario.ts"
 
 const coalesce = { key: "text.branch", within: 30 }
 
 it.effect(
   "sends one run at the window's end, with what came last, also after a restart, and meanwhile what others send",
-  () =>
-    Effect.gen(function* () {
-      const kept = yield* Layer.build(ports)
-      const start = (scope: Scope.Scope) =>
-        Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
-      const first = yield* Scope.make()
-      const { ids, leader, team, webhook } = yield* Effect.gen(function* () {
-        const team = yield* makeTeam("deploy")
-        const leader = yield* lead(team)
-        const webhook = yield* makeWebhook(team, { coalesce })
-        const ids: Array<RunId> = []
-        for (const commit of [1, 2, 3]) ids.push(yield* webhook.submit({ branch: "main", commit }))
-        yield* sendMessage(team, "meanwhile")
-        expect((yield* leader.next).text).toBe("meanwhile")
-        yield* leader.answer("done")
-        ids.push(yield* webhook.submit({ branch: "main", commit: 4 }))
-        return { ids, leader, team, webhook }
-      }).pipe(Effect.provide(yield* start(first)), Effect.provide(kept))
-      expect(new Set(ids).size).toBe(1)
-      yield* Scope.close(first, Exit.void)
+  function* () {
+    const kept = yield* Layer.build(ports)
+    const start = (scope: Scope.Scope) =>
+      Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
+    const first = yield* Scope.make()
+    const { ids, leader, team, webhook } = yield* Effect.gen(function* () {
+      const team = yield* makeTeam("deploy")
+      const leader = yield* lead(team)
+      const webhook = yield* makeWebhook(team, { coalesce })
+      const ids: Array<RunId> = []
+      for (const commit of [1, 2, 3]) ids.push(yield* webhook.submit({ branch: "main", commit }))
+      yield* sendMessage(team, "meanwhile")
+      expect((yield* leader.next).text).toBe("meanwhile")
+      yield* leader.answer("done")
+      ids.push(yield* webhook.submit({ branch: "main", commit: 4 }))
+      return { ids, leader, team, webhook }
+    }).pipe(Effect.provide(yield* start(first)), Effect.provide(kept))
+    expect(new Set(ids).size).toBe(1)
+    yield* Scope.close(first, Exit.void)
 
-      const again = yield* start(yield* Effect.scope)
-      yield* Effect.gen(function* () {
-        yield* advance("15 seconds")
-        expect(yield* webhook.submit({ branch: "main", commit: 5 })).toBe(ids[0])
-        expect(yield* leader.idle).toBe(true)
-        const repo = yield* Repo
-        const [first] = ids
-        const begun = yield* repo.run(first!)
-        expect(begun).toMatchObject({ status: "queued", joined: 4 })
-        expect(begun.held_until).toEqual(DateTime.add(begun.accepted_at, { seconds: 30 }))
-        yield* sendMessage(team, "before")
-        yield* sendMessage(team, "then")
-        expect((yield* leader.next).text).toBe("before")
-        yield* advance("17 seconds")
-        yield* sendMessage(team, "after")
-        yield* leader.answer("done")
-        expect((yield* leader.next).text).toBe("then")
-        yield* leader.answer("done")
-        const { prompt } = yield* leader.next
-        expect([prompt.run_id, prompt.prompt]).toEqual([ids[0], '{"branch":"main","commit":5}'])
-        expect(prompt.values).toEqual({ text: '{"branch":"main","commit":5}' })
-        yield* leader.answer("done")
-        expect((yield* leader.next).text).toBe("after")
-        yield* leader.answer("done")
-        // The window is over: the next one is another run.
-        expect(yield* webhook.submit({ branch: "main", commit: 6 })).not.toBe(ids[0])
-      }).pipe(Effect.provide(again), Effect.provide(kept))
-    })
+    const again = yield* start(yield* Effect.scope)
+    yield* Effect.gen(function* () {
+      yield* advance("15 seconds")
+      expect(yield* webhook.submit({ branch: "main", commit: 5 })).toBe(ids[0])
+      expect(yield* leader.idle).toBe(true)
+      const repo = yield* Repo
+      const [first] = ids
+      const begun = yield* repo.run(first!)
+      expect(begun).toMatchObject({ status: "queued", joined: 4 })
+      expect(begun.held_until).toEqual(DateTime.add(begun.accepted_at, { seconds: 30 }))
+      yield* sendMessage(team, "before")
+      yield* sendMessage(team, "then")
+      expect((yield* leader.next).text).toBe("before")
+      yield* advance("17 seconds")
+      yield* sendMessage(team, "after")
+      yield* leader.answer("done")
+      expect((yield* leader.next).text).toBe("then")
+      yield* leader.answer("done")
+      const { prompt } = yield* leader.next
+      expect([prompt.run_id, prompt.prompt]).toEqual([ids[0], '{"branch":"main","commit":5}'])
+      expect(prompt.values).toEqual({ text: '{"branch":"main","commit":5}' })
+      yield* leader.answer("done")
+      expect((yield* leader.next).text).toBe("after")
+      yield* leader.answer("done")
+      // The window is over: the next one is another run.
+      expect(yield* webhook.submit({ branch: "main", commit: 6 })).not.toBe(ids[0])
+    }).pipe(Effect.provide(again), Effect.provide(kept))
+  }
 )
 
 it.effect("waits for a leader from the end of the window on", () =>

@@ -1,4 +1,3 @@
-import { expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Exit, Layer, Logger, Scope } from "effect"
 import { LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
@@ -7,7 +6,8 @@ import { Replay } from "../../../src/engine/accept/Replay.ts"
 import { Webhooks } from "../../../src/engine/manage/Webhooks.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
-import { engine, engineInMemory, lead, makeTeam, makeWebhook, ports, until } from "../Scenario.ts"
+import { expect, it } from "../../support/It.ts"
+import { engine, engineInMemory, lead, makeTeam, makeWebhook, onEngine, onPorts, until } from "../Scenario.ts"
 
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
 const edit = (id: WebhookId, fields: object) =>
@@ -53,24 +53,23 @@ const retryOf = (id: RunId) =>
     return (yield* runOf(id)).retried_by!
   })
 
-it.effect("tries an accepted run again without approval, if its webhook asks for that since", () =>
-  Effect.gen(function* () {
-    const { seen, webhook } = yield* failing(1, { max_retries: 1, backoff_seconds: 8 })
-    const first = yield* webhook.submit("api")
-    yield* ended(first)
-    yield* edit(webhook.id, { approval: "required" })
-    const later = yield* webhook.submit("later")
-    yield* advance("9 seconds")
-    const second = yield* retryOf(first)
-    yield* ended(second)
-    expect(yield* runOf(second)).toMatchObject({ status: "success", attempt: 2 })
-    expect(yield* runOf(later)).toMatchObject({ status: "queued", held_for: "approval" })
-    expect(seen).toEqual(["api", "api"])
-  }).pipe(Effect.provide(engineInMemory()))
-)
+onEngine("tries an accepted run again without approval, if its webhook asks for that since", function* () {
+  const { seen, webhook } = yield* failing(1, { max_retries: 1, backoff_seconds: 8 })
+  const first = yield* webhook.submit("api")
+  yield* ended(first)
+  yield* edit(webhook.id, { approval: "required" })
+  const later = yield* webhook.submit("later")
+  yield* advance("9 seconds")
+  const second = yield* retryOf(first)
+  yield* ended(second)
+  expect(yield* runOf(second)).toMatchObject({ status: "success", attempt: 2 })
+  expect(yield* runOf(later)).toMatchObject({ status: "queued", held_for: "approval" })
+  expect(seen).toEqual(["api", "api"])
+})
 
-it.effect("tries a failed run again with the prompt as it was, after a time that doubles, until it succeeds", () =>
-  Effect.gen(function* () {
+onEngine(
+  "tries a failed run again with the prompt as it was, after a time that doubles, until it succeeds",
+  function* () {
     const { seen, webhook } = yield* failing(2, { max_retries: 5, backoff_seconds: 8 })
     const first = yield* webhook.submit("api")
     yield* ended(first)
@@ -99,11 +98,12 @@ it.effect("tries a failed run again with the prompt as it was, after a time that
     expect(seen).toEqual(["api", "api", "api"])
     yield* advance("5 seconds")
     expect(yield* historyOf(webhook.id)).toHaveLength(3)
-  }).pipe(Effect.provide(engineInMemory()))
+  }
 )
 
-it.effect("gives up after its attempts; a caller that waits is told at once, and that run is not tried again", () =>
-  Effect.gen(function* () {
+onEngine(
+  "gives up after its attempts; a caller that waits is told at once, and that run is not tried again",
+  function* () {
     const { seen, webhook } = yield* failing(99, { max_retries: 1, backoff_seconds: 1 })
     const first = yield* webhook.submit("api")
     yield* ended(first)
@@ -117,7 +117,7 @@ it.effect("gives up after its attempts; a caller that waits is told at once, and
     yield* advance("5 seconds")
     expect(seen).toHaveLength(3)
     expect(yield* replayable(webhook.id)).toEqual([second, waited.run_id])
-  }).pipe(Effect.provide(engineInMemory()))
+  }
 )
 
 it.effect("a budget of cost that does not count unknown costs is warned about", () => {
@@ -137,102 +137,92 @@ it.effect("a budget of cost that does not count unknown costs is warned about", 
   )
 })
 
-it.effect("a retry is not sent once its webhook's budget of cost is used up, and is the last one", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const leader = yield* lead(team)
-    const webhook = yield* makeWebhook(team)
-    yield* edit(webhook.id, { retries: { max_retries: 5, backoff_seconds: 1 }, max_cost_per_day: 0.5 })
+onEngine("a retry is not sent once its webhook's budget of cost is used up, and is the last one", function* () {
+  const team = yield* makeTeam("deploy")
+  const leader = yield* lead(team)
+  const webhook = yield* makeWebhook(team)
+  yield* edit(webhook.id, { retries: { max_retries: 5, backoff_seconds: 1 }, max_cost_per_day: 0.5 })
+  const first = yield* webhook.submit("api")
+  yield* leader.fail("no disk", { usage: { cost_usd: 0.75 } })
+  yield* ended(first)
+  yield* advance("3 seconds")
+  const second = yield* retryOf(first)
+  yield* ended(second)
+  const retry = yield* runOf(second)
+  expect(retry).toMatchObject({ status: "error", error: { code: "budget_exceeded" }, attempt: 2 })
+  expect(retry).not.toHaveProperty("retry_at")
+})
+
+onEngine("a webhook that is switched off, or has no retries any more, tries nothing again", function* () {
+  const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
+  for (const fields of [{ enabled: false }, { enabled: true, retries: null }]) {
+    yield* edit(webhook.id, { enabled: true, retries: { max_retries: 3, backoff_seconds: 5 } })
+    const id = yield* webhook.submit("api")
+    yield* ended(id)
+    yield* edit(webhook.id, fields)
+    yield* advance("8 seconds")
+    yield* until(Effect.map(runOf(id), ({ retry_at }) => retry_at === undefined))
+    expect(yield* runOf(id)).not.toHaveProperty("retried_by")
+  }
+  expect(seen).toHaveLength(2)
+  expect(yield* replayable(webhook.id)).toHaveLength(2)
+})
+
+onEngine("a retry waits for a place in its webhook's queue, and does not hold up those of others", function* () {
+  const { leave, webhook, team } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
+  const other = yield* makeWebhook(team)
+  yield* edit(other.id, { retries: { max_retries: 3, backoff_seconds: 6 } })
+  const stuck = yield* Effect.forEach(
+    Array.from({ length: 60 }, (_, n) => `${n}`),
+    (text) => webhook.submit(text)
+  )
+  const free = yield* other.submit("free")
+  for (const id of [...stuck, free]) yield* ended(id)
+  yield* leave
+  yield* edit(webhook.id, { when_team_stopped: "queue", max_queued: 1 })
+  yield* advance("9 seconds")
+  yield* retryOf(free)
+  const placed = Effect.map(Effect.forEach(stuck, runOf), (runs) => runs.filter((run) => run.retried_by))
+  expect((yield* placed).map(({ run_id }) => run_id)).toEqual([stuck[0]])
+
+  yield* edit(webhook.id, { max_queued: 100 })
+  yield* advance("12 seconds")
+  yield* until(Effect.map(placed, (runs) => runs.length === 60))
+  const seen = yield* flaky(team, 0)
+  yield* advance("3 seconds")
+  yield* until(Effect.sync(() => seen.length === 61))
+  expect(seen.filter((text) => text !== "free")).toEqual(stuck.map((_, n) => `${n}`))
+})
+
+onEngine("a failed run is not tried again in the team that its webhook was moved to", function* () {
+  const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
+  const first = yield* webhook.submit("api")
+  yield* ended(first)
+  const other = yield* makeTeam("other")
+  const seenByOther = yield* flaky(other, 0)
+  yield* edit(webhook.id, { team: other })
+  yield* advance("5 seconds")
+  yield* until(Effect.map(runOf(first), ({ retry_at }) => retry_at === undefined))
+  expect(yield* runOf(first)).not.toHaveProperty("retried_by")
+  expect([...seen, ...seenByOther]).toEqual(["api"])
+})
+
+onPorts("what became due while no server ran is tried again by the next two, once", function* () {
+  const { first, webhook, team } = yield* Effect.gen(function* () {
+    const { webhook, team } = yield* failing(1, { max_retries: 3, backoff_seconds: 60 })
     const first = yield* webhook.submit("api")
-    yield* leader.fail("no disk", { usage: { cost_usd: 0.75 } })
     yield* ended(first)
-    yield* advance("3 seconds")
-    const second = yield* retryOf(first)
-    yield* ended(second)
-    const retry = yield* runOf(second)
-    expect(retry).toMatchObject({ status: "error", error: { code: "budget_exceeded" }, attempt: 2 })
-    expect(retry).not.toHaveProperty("retry_at")
-  }).pipe(Effect.provide(engineInMemory()))
-)
+    return { first, webhook, team }
+  }).pipe(Effect.scoped, Effect.provide(Layer.fresh(engine())))
+  yield* advance("2 hours")
 
-it.effect("a webhook that is switched off, or has no retries any more, tries nothing again", () =>
-  Effect.gen(function* () {
-    const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
-    for (const fields of [{ enabled: false }, { enabled: true, retries: null }]) {
-      yield* edit(webhook.id, { enabled: true, retries: { max_retries: 3, backoff_seconds: 5 } })
-      const id = yield* webhook.submit("api")
-      yield* ended(id)
-      yield* edit(webhook.id, fields)
-      yield* advance("8 seconds")
-      yield* until(Effect.map(runOf(id), ({ retry_at }) => retry_at === undefined))
-      expect(yield* runOf(id)).not.toHaveProperty("retried_by")
-    }
-    expect(seen).toHaveLength(2)
-    expect(yield* replayable(webhook.id)).toHaveLength(2)
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("a retry waits for a place in its webhook's queue, and does not hold up those of others", () =>
-  Effect.gen(function* () {
-    const { leave, webhook, team } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
-    const other = yield* makeWebhook(team)
-    yield* edit(other.id, { retries: { max_retries: 3, backoff_seconds: 6 } })
-    const stuck = yield* Effect.forEach(
-      Array.from({ length: 60 }, (_, n) => `${n}`),
-      (text) => webhook.submit(text)
-    )
-    const free = yield* other.submit("free")
-    for (const id of [...stuck, free]) yield* ended(id)
-    yield* leave
-    yield* edit(webhook.id, { when_team_stopped: "queue", max_queued: 1 })
-    yield* advance("9 seconds")
-    yield* retryOf(free)
-    const placed = Effect.map(Effect.forEach(stuck, runOf), (runs) => runs.filter((run) => run.retried_by))
-    expect((yield* placed).map(({ run_id }) => run_id)).toEqual([stuck[0]])
-
-    yield* edit(webhook.id, { max_queued: 100 })
-    yield* advance("12 seconds")
-    yield* until(Effect.map(placed, (runs) => runs.length === 60))
-    const seen = yield* flaky(team, 0)
-    yield* advance("3 seconds")
-    yield* until(Effect.sync(() => seen.length === 61))
-    expect(seen.filter((text) => text !== "free")).toEqual(stuck.map((_, n) => `${n}`))
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("a failed run is not tried again in the team that its webhook was moved to", () =>
-  Effect.gen(function* () {
-    const { seen, webhook } = yield* failing(99, { max_retries: 3, backoff_seconds: 5 })
-    const first = yield* webhook.submit("api")
-    yield* ended(first)
-    const other = yield* makeTeam("other")
-    const seenByOther = yield* flaky(other, 0)
-    yield* edit(webhook.id, { team: other })
-    yield* advance("5 seconds")
-    yield* until(Effect.map(runOf(first), ({ retry_at }) => retry_at === undefined))
-    expect(yield* runOf(first)).not.toHaveProperty("retried_by")
-    expect([...seen, ...seenByOther]).toEqual(["api"])
-  }).pipe(Effect.provide(engineInMemory()))
-)
-
-it.effect("what became due while no server ran is tried again by the next two, once", () =>
-  Effect.gen(function* () {
-    const { first, webhook, team } = yield* Effect.gen(function* () {
-      const { webhook, team } = yield* failing(1, { max_retries: 3, backoff_seconds: 60 })
-      const first = yield* webhook.submit("api")
-      yield* ended(first)
-      return { first, webhook, team }
-    }).pipe(Effect.scoped, Effect.provide(Layer.fresh(engine())))
-    yield* advance("2 hours")
-
-    const seen = yield* flaky(team, 0)
-    yield* Layer.build(Layer.fresh(engine()))
-    yield* Layer.build(Layer.fresh(engine()))
-    yield* advance("3 seconds")
-    const second = yield* retryOf(first)
-    yield* ended(second)
-    yield* advance("5 seconds")
-    expect(seen).toEqual(["api"])
-    expect((yield* historyOf(webhook.id)).map(({ status }) => status)).toEqual(["error", "success"])
-  }).pipe(Effect.provide(ports))
-)
+  const seen = yield* flaky(team, 0)
+  yield* Layer.build(Layer.fresh(engine()))
+  yield* Layer.build(Layer.fresh(engine()))
+  yield* advance("3 seconds")
+  const second = yield* retryOf(first)
+  yield* ended(second)
+  yield* advance("5 seconds")
+  expect(seen).toEqual(["api"])
+  expect((yield* historyOf(webhook.id)).map(({ status }) => status)).toEqual(["error", "success"])
+})

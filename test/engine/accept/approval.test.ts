@@ -1,5 +1,5 @@
 /** Webhooks whose runs wait for a person's approval. */
-import { describe, expect, it } from "@effect/vitest"
+
 import { Clock, DateTime, Effect, Exit, Layer, Scope } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
@@ -8,6 +8,7 @@ import * as Signature from "../../../src/engine/delivery/Signature.ts"
 import { Approvals, type Decision } from "../../../src/engine/manage/Approvals.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import {
   echo,
   engine,
@@ -16,6 +17,8 @@ import {
   lead,
   makeTeam,
   makeWebhook,
+  onEngine,
+  onEngineWith,
   ports,
   statusOf,
   until
@@ -31,27 +34,26 @@ const decide = (id: RunId, decision: Decision, name = "Ann") =>
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
 
 describe("a webhook whose runs need approval", () => {
-  it.effect("lets later runs of its team pass, holds no slot, and sends a run once it is approved", () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const guarded = yield* makeWebhook(team, needsApproval)
-      const plain = yield* makeWebhook(team)
-      const seen = yield* echo(team)
-      const [first, second] = [yield* guarded.submit("first"), yield* guarded.submit("second")]
-      expect(yield* plain.ask("later")).toMatchObject({ status: "success" })
-      expect(yield* inFlight).toBe(0)
-      expect(yield* decide(second, "approve")).toMatchObject({ decided_by: "Ann" })
-      yield* until(Effect.sync(() => seen.length === 2))
-      expect(seen).toEqual(["later", "second"])
-      expect(yield* decide(first, "deny")).toMatchObject({
-        ...{ status: "cancelled", cancelled_by: "denied", decided_by: "Ann" }
-      })
-      expect((yield* guarded.ask("in vain").pipe(Effect.flip))._tag).toBe("InvalidParameter")
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("lets later runs of its team pass, holds no slot, and sends a run once it is approved", function* () {
+    const team = yield* makeTeam("deploy")
+    const guarded = yield* makeWebhook(team, needsApproval)
+    const plain = yield* makeWebhook(team)
+    const seen = yield* echo(team)
+    const [first, second] = [yield* guarded.submit("first"), yield* guarded.submit("second")]
+    expect(yield* plain.ask("later")).toMatchObject({ status: "success" })
+    expect(yield* inFlight).toBe(0)
+    expect(yield* decide(second, "approve")).toMatchObject({ decided_by: "Ann" })
+    yield* until(Effect.sync(() => seen.length === 2))
+    expect(seen).toEqual(["later", "second"])
+    expect(yield* decide(first, "deny")).toMatchObject({
+      ...{ status: "cancelled", cancelled_by: "denied", decided_by: "Ann" }
+    })
+    expect((yield* guarded.ask("in vain").pipe(Effect.flip))._tag).toBe("InvalidParameter")
+  })
 
-  it.effect("is approved for the commit that the request names beside a branch, and its agent gets no other", () =>
-    Effect.gen(function* () {
+  onEngine(
+    "is approved for the commit that the request names beside a branch, and its agent gets no other",
+    function* () {
       const team = yield* makeTeam("deploy")
       const settings = { input: "payload", workspace_ref: "{{payload.head.ref}}", prompt_template: "go" } as const
       const sha = "5f0c2a9be1d47f36a1b2c3d4e5f60718293a4b5c"
@@ -69,26 +71,25 @@ describe("a webhook whose runs need approval", () => {
       expect((yield* leader.next).prompt.agent).toEqual(asked.agent)
       expect((yield* submit({ ...needsApproval, workspace_ref: "main" })).agent).toEqual({ workspace_ref: "main" })
       expect((yield* submit({})).agent).toEqual({ workspace_ref: "main" })
-    }).pipe(Effect.provide(engineInMemory()))
+    }
   )
 
-  it.effect("takes the first decision alone", () =>
-    Effect.gen(function* () {
-      const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...needsApproval, when_team_stopped: "queue" })
-      const id = yield* webhook.submit("once")
-      const decisions = ["approve", "deny", "approve", "deny"] as const
-      const all = yield* Effect.forEach(decisions, (decision, n) => Effect.result(decide(id, decision, `${n}`)), {
-        concurrency: "unbounded"
-      })
-      const { decided_by, status } = yield* runOf(id)
-      expect(all.map(({ _tag }) => _tag).sort()).toEqual(["Failure", "Failure", "Failure", "Success"])
-      expect(all[Number(decided_by)]!._tag).toBe("Success")
-      expect(status).toBe(decisions[Number(decided_by)] === "deny" ? "cancelled" : "queued")
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("takes the first decision alone", function* () {
+    const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...needsApproval, when_team_stopped: "queue" })
+    const id = yield* webhook.submit("once")
+    const decisions = ["approve", "deny", "approve", "deny"] as const
+    const all = yield* Effect.forEach(decisions, (decision, n) => Effect.result(decide(id, decision, `${n}`)), {
+      concurrency: "unbounded"
+    })
+    const { decided_by, status } = yield* runOf(id)
+    expect(all.map(({ _tag }) => _tag).sort()).toEqual(["Failure", "Failure", "Failure", "Success"])
+    expect(all[Number(decided_by)]!._tag).toBe("Success")
+    expect(status).toBe(decisions[Number(decided_by)] === "deny" ? "cancelled" : "queued")
+  })
 
-  it.effect("cancels a run that nobody approved within 7 days, and waits for a leader from the approval on", () =>
-    Effect.gen(function* () {
+  onEngine(
+    "cancels a run that nobody approved within 7 days, and waits for a leader from the approval on",
+    function* () {
       const team = yield* makeTeam("deploy")
       const webhook = yield* makeWebhook(team, {
         ...needsApproval,
@@ -108,29 +109,27 @@ describe("a webhook whose runs need approval", () => {
       expect(yield* statusOf(forgotten)).toBe("queued")
       expect(yield* expired(7)).toEqual([forgotten])
       expect(yield* runOf(forgotten)).toMatchObject({ status: "cancelled", cancelled_by: "approval_expired" })
-    }).pipe(Effect.provide(engineInMemory()))
+    }
   )
 
-  it.effect("refuses a decision after the end of its time, also before the tick has cancelled it", () =>
-    Effect.gen(function* () {
-      const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...needsApproval, when_team_stopped: "queue" })
-      const id = yield* webhook.submit("late")
-      const repo = yield* Repo
-      const at = (yield* runOf(id)).held_until!
-      for (const approves of [true, false]) expect(yield* repo.decide(id, { approves, at, by: "Ann" })).toBeUndefined()
-      expect(yield* statusOf(id)).toBe("queued")
-      const clock = yield* Clock.Clock
-      const late = Object.assign(Object.create(clock), {
-        currentTimeMillis: Effect.succeed(at.epochMilliseconds),
-        unsafeCurrentTimeMillis: () => at.epochMilliseconds
-      })
-      expect(yield* Effect.flip(Effect.provideService(decide(id, "approve"), Clock.Clock, late))).toMatchObject({
-        _tag: "ApprovalOver",
-        status: "cancelled"
-      })
-      expect(yield* runOf(id)).toMatchObject({ cancelled_by: "approval_expired" })
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("refuses a decision after the end of its time, also before the tick has cancelled it", function* () {
+    const webhook = yield* makeWebhook(yield* makeTeam("deploy"), { ...needsApproval, when_team_stopped: "queue" })
+    const id = yield* webhook.submit("late")
+    const repo = yield* Repo
+    const at = (yield* runOf(id)).held_until!
+    for (const approves of [true, false]) expect(yield* repo.decide(id, { approves, at, by: "Ann" })).toBeUndefined()
+    expect(yield* statusOf(id)).toBe("queued")
+    const clock = yield* Clock.Clock
+    const late = Object.assign(Object.create(clock), {
+      currentTimeMillis: Effect.succeed(at.epochMilliseconds),
+      unsafeCurrentTimeMillis: () => at.epochMilliseconds
+    })
+    expect(yield* Effect.flip(Effect.provideService(decide(id, "approve"), Clock.Clock, late))).toMatchObject({
+      _tag: "ApprovalOver",
+      status: "cancelled"
+    })
+    expect(yield* runOf(id)).toMatchObject({ cancelled_by: "approval_expired" })
+  })
 
   it.effect.each(["last", "all"] as const)(
     "asks for a combined run when its window has closed (collect: %s)",
@@ -150,25 +149,24 @@ describe("a webhook whose runs need approval", () => {
       }).pipe(Effect.provide(engineInMemory()))
   )
 
-  it.effect("asks for a combined run as soon as one of its requests needs approval", () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const webhook = yield* makeWebhook(team, { coalesce: { key: "text", within: 10 } })
-      const seen = yield* echo(team)
-      const id = yield* webhook.submit("a")
-      yield* (yield* Repo).updateWebhook(webhook.id, { ...needsApproval, updated_at: yield* DateTime.now })
-      expect(yield* webhook.submit("a")).toBe(id)
-      yield* advance("11 seconds")
-      expect(yield* runOf(id)).toMatchObject({ status: "queued", joined: 1, held_for: "approval" })
-      expect(seen).toEqual([])
-      expect(yield* (yield* Repo).oldestQueued).toEqual(new Map())
-      yield* decide(id, "approve")
-      yield* until(Effect.sync(() => seen.length === 1))
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("asks for a combined run as soon as one of its requests needs approval", function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team, { coalesce: { key: "text", within: 10 } })
+    const seen = yield* echo(team)
+    const id = yield* webhook.submit("a")
+    yield* (yield* Repo).updateWebhook(webhook.id, { ...needsApproval, updated_at: yield* DateTime.now })
+    expect(yield* webhook.submit("a")).toBe(id)
+    yield* advance("11 seconds")
+    expect(yield* runOf(id)).toMatchObject({ status: "queued", joined: 1, held_for: "approval" })
+    expect(seen).toEqual([])
+    expect(yield* (yield* Repo).oldestQueued).toEqual(new Map())
+    yield* decide(id, "approve")
+    yield* until(Effect.sync(() => seen.length === 1))
+  })
 
-  it.effect("does not count as work that is late, nor hides later runs from those who follow the team", () =>
-    Effect.gen(function* () {
+  onEngineWith({ maxQueued: 2, maxConcurrent: 1 })(
+    "does not count as work that is late, nor hides later runs from those who follow the team",
+    function* () {
       const team = yield* makeTeam("deploy")
       const [guarded, plain] = [
         yield* makeWebhook(team, { ...needsApproval, when_team_stopped: "queue" }),
@@ -182,50 +180,46 @@ describe("a webhook whose runs need approval", () => {
       yield* advance("1 second")
       yield* plain.submit("later")
       expect(yield* repo.oldestQueued).toEqual(new Map([[team, (yield* runOf(queued)).accepted_at]]))
-    }).pipe(Effect.provide(engineInMemory({ maxQueued: 2, maxConcurrent: 1 })))
+    }
   )
 
-  it.effect("is not decided by a click for a webhook that was deleted in the meantime", () =>
-    Effect.gen(function* () {
+  onEngine("is not decided by a click for a webhook that was deleted in the meantime", function* () {
+    const team = yield* makeTeam("deploy")
+    const id = yield* (yield* makeWebhook(team, { ...needsApproval, when_team_stopped: "queue" })).submit("guarded")
+    const clicks = yield* makeWebhook(team, { input: "payload", verification: { preset: "slack" } })
+    const trigger = yield* Trigger
+    const repo = yield* Repo
+    const sign = yield* Signature.make
+    const actions = [{ action_id: `${actionPrefix}0`, value: `${id} approve ${sign(`click ${id} approve`)}` }]
+    const payload = { type: "block_actions", actions, user: { id: "UANN" } }
+    const request = { variables: { payload }, received_at: yield* DateTime.now, wait: false, isVerified: true }
+    const stale = yield* trigger.open(clicks.id)
+    yield* repo.deleteWebhook(clicks.id)
+    const click = trigger.triggerRead(stale, () => Effect.succeed(request))
+    expect((yield* Effect.flip(click))._tag).toBe("NotFound")
+    expect((yield* runOf(id)).decided_by).toBeUndefined()
+  })
+
+  it.effect("keeps an approval that was confirmed when its server ends before it sends anything", function* () {
+    const kept = yield* Layer.build(ports)
+    const start = (scope: Scope.Scope) =>
+      Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
+    const first = yield* Scope.make()
+    const running = yield* start(first)
+    const [id, seen] = yield* Effect.gen(function* () {
       const team = yield* makeTeam("deploy")
-      const id = yield* (yield* makeWebhook(team, { ...needsApproval, when_team_stopped: "queue" })).submit("guarded")
-      const clicks = yield* makeWebhook(team, { input: "payload", verification: { preset: "slack" } })
-      const trigger = yield* Trigger
-      const repo = yield* Repo
-      const sign = yield* Signature.make
-      const actions = [{ action_id: `${actionPrefix}0`, value: `${id} approve ${sign(`click ${id} approve`)}` }]
-      const payload = { type: "block_actions", actions, user: { id: "UANN" } }
-      const request = { variables: { payload }, received_at: yield* DateTime.now, wait: false, isVerified: true }
-      const stale = yield* trigger.open(clicks.id)
-      yield* repo.deleteWebhook(clicks.id)
-      const click = trigger.triggerRead(stale, () => Effect.succeed(request))
-      expect((yield* Effect.flip(click))._tag).toBe("NotFound")
-      expect((yield* runOf(id)).decided_by).toBeUndefined()
-    }).pipe(Effect.provide(engineInMemory()))
-  )
-
-  it.effect("keeps an approval that was confirmed when its server ends before it sends anything", () =>
-    Effect.gen(function* () {
-      const kept = yield* Layer.build(ports)
-      const start = (scope: Scope.Scope) =>
-        Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
-      const first = yield* Scope.make()
-      const running = yield* start(first)
-      const [id, seen] = yield* Effect.gen(function* () {
-        const team = yield* makeTeam("deploy")
-        const webhook = yield* makeWebhook(team, needsApproval)
-        const seen = yield* echo(team)
-        return [yield* webhook.submit("kept"), seen] as const
-      }).pipe(Effect.provide(running), Effect.provide(kept))
-      yield* Scope.close(first, Exit.void)
-      yield* Effect.gen(function* () {
-        yield* (yield* Repo).decide(id, { approves: true, at: yield* DateTime.now, by: "Ann" })
-        expect(seen).toEqual([])
-        yield* start(yield* Effect.scope)
-        yield* advance("3 seconds")
-        yield* until(Effect.sync(() => seen.length === 1))
-        expect(yield* runOf(id)).toMatchObject({ decided_by: "Ann" })
-      }).pipe(Effect.provide(kept))
-    })
-  )
+      const webhook = yield* makeWebhook(team, needsApproval)
+      const seen = yield* echo(team)
+      return [yield* webhook.submit("kept"), seen] as const
+    }).pipe(Effect.provide(running), Effect.provide(kept))
+    yield* Scope.close(first, Exit.void)
+    yield* Effect.gen(function* () {
+      yield* (yield* Repo).decide(id, { approves: true, at: yield* DateTime.now, by: "Ann" })
+      expect(seen).toEqual([])
+      yield* start(yield* Effect.scope)
+      yield* advance("3 seconds")
+      yield* until(Effect.sync(() => seen.length === 1))
+      expect(yield* runOf(id)).toMatchObject({ decided_by: "Ann" })
+    }).pipe(Effect.provide(kept))
+  })
 })

@@ -1,12 +1,13 @@
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 import { NotVerified } from "../../../src/domain/Errors.ts"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
-import { echo, engineInMemory, makeTeam, makeWebhook } from "../Scenario.ts"
+import { echo, makeTeam, makeWebhook, onEngine } from "../Scenario.ts"
 
-it.effect("checks a request again when its webhook was edited, and refuses it only by the webhook as it is now", () =>
-  Effect.gen(function* () {
+onEngine(
+  "checks a request again when its webhook was edited, and refuses it only by the webhook as it is now",
+  function* () {
     const repo = yield* Repo
     const trigger = yield* Trigger
     const team = yield* makeTeam("deploy")
@@ -26,29 +27,27 @@ it.effect("checks a request again when its webhook was edited, and refuses it on
       allow_from === undefined ? Effect.fail(refusal) : Effect.succeed(request)
     )
     expect((yield* repo.runs({ webhook_id: id, limit: 9 })).data).toHaveLength(1)
-  }).pipe(Effect.provide(engineInMemory()))
+  }
 )
 
-it.effect("triggers a webhook as it is now, also when it was read before its last change", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const seen = yield* echo(team)
-    const webhook = yield* makeWebhook(team)
-    const repo = yield* Repo
-    const before = yield* repo.webhookRow(webhook.id)
-    const trigger = yield* Trigger
-    const submit = (name: string) =>
-      Effect.flatMap(DateTime.now, (received_at) =>
-        trigger.trigger(before, { variables: { [name]: "hello" }, received_at, wait: true })
-      )
+onEngine("triggers a webhook as it is now, also when it was read before its last change", function* () {
+  const team = yield* makeTeam("deploy")
+  const seen = yield* echo(team)
+  const webhook = yield* makeWebhook(team)
+  const repo = yield* Repo
+  const before = yield* repo.webhookRow(webhook.id)
+  const trigger = yield* Trigger
+  const submit = (name: string) =>
+    Effect.flatMap(DateTime.now, (received_at) =>
+      trigger.trigger(before, { variables: { [name]: "hello" }, received_at, wait: true })
+    )
 
-    yield* repo.updateWebhook(webhook.id, { prompt_template: "New: {{text}}", updated_at: yield* DateTime.now })
-    yield* submit("text")
-    yield* repo.updateWebhook(webhook.id, { prompt_template: "Other: {{other}}", updated_at: yield* DateTime.now })
-    yield* submit("other")
-    expect(seen).toEqual(["New: hello", "Other: hello"])
-    yield* repo.updateWebhook(webhook.id, { enabled: false, updated_at: yield* DateTime.now })
-    expect((yield* Effect.flip(submit("other")))._tag).toBe("NotFound")
-    expect((yield* Effect.flip(submit("missing")))._tag).toBe("NotFound")
-  }).pipe(Effect.provide(engineInMemory()))
-)
+  yield* repo.updateWebhook(webhook.id, { prompt_template: "New: {{text}}", updated_at: yield* DateTime.now })
+  yield* submit("text")
+  yield* repo.updateWebhook(webhook.id, { prompt_template: "Other: {{other}}", updated_at: yield* DateTime.now })
+  yield* submit("other")
+  expect(seen).toEqual(["New: hello", "Other: hello"])
+  yield* repo.updateWebhook(webhook.id, { enabled: false, updated_at: yield* DateTime.now })
+  expect((yield* Effect.flip(submit("other")))._tag).toBe("NotFound")
+  expect((yield* Effect.flip(submit("missing")))._tag).toBe("NotFound")
+})

@@ -1,9 +1,9 @@
-import { expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Layer } from "effect"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
+import { expect, it } from "../../support/It.ts"
 import { echo, engine, lead, makeTeam, makeWebhook, statusOf, until, waiting } from "../Scenario.ts"
 
 interface NotAnswered {
@@ -74,21 +74,19 @@ it.effect("goes on after an acceptance without an answer that was not stored", (
   }).pipe(Effect.provide(silentOnce({ commits: false })))
 )
 
-it.effect("sends a run that is stored after its caller was refused, and never more than the slots", () =>
-  Effect.gen(function* () {
-    const mayCommit = yield* Deferred.make<void>()
-    yield* Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const leader = yield* lead(team)
-      const webhook = yield* makeWebhook(team)
-      expect((yield* Effect.flip(webhook.submit("late")))._tag).toBe("Unavailable")
-      yield* webhook.submit("before it")
-      expect((yield* leader.next).text).toBe("before it")
-      yield* Deferred.succeed(mayCommit, undefined)
-      yield* advance("2 seconds")
-      expect(yield* waiting(team)).toBe(0)
-      yield* leader.answer("done")
-      expect((yield* leader.next).text).toBe("late")
-    }).pipe(Effect.provide(silentOnce({ commits: "later", mayCommit })))
-  })
-)
+it.effect("sends a run that is stored after its caller was refused, and never more than the slots", function* () {
+  const mayCommit = yield* Deferred.make<void>()
+  yield* Effect.gen(function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    expect((yield* Effect.flip(webhook.submit("late")))._tag).toBe("Unavailable")
+    yield* webhook.submit("before it")
+    expect((yield* leader.next).text).toBe("before it")
+    yield* Deferred.succeed(mayCommit, undefined)
+    yield* advance("2 seconds")
+    expect(yield* waiting(team)).toBe(0)
+    yield* leader.answer("done")
+    expect((yield* leader.next).text).toBe("late")
+  }).pipe(Effect.provide(silentOnce({ commits: "later", mayCommit })))
+})

@@ -1,4 +1,4 @@
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { describe } from "vitest"
@@ -11,7 +11,7 @@ import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
 import { endRun, newDestination } from "../../repo/contract/delivery/fixtures.ts"
 import { at, createWebhook, epoch, failure, ops, success, team } from "../../repo/contract/fixtures.ts"
-import { ports } from "../Scenario.ts"
+import { onPorts } from "../Scenario.ts"
 
 const server = Layer.effectDiscard(
   Effect.flatMap(AlertEvaluation.make, (run) =>
@@ -53,107 +53,98 @@ const begun = { condition: "paused", rule_id: undefined, state: "firing", thresh
 const both = ["alert.firing", "alert.resolved"]
 
 describe("a webhook with `pause_after_failures`", () => {
-  it.effect("is paused once with one alert by several servers, and resumed by a success", () =>
-    Effect.gen(function* () {
-      const { alerts, current, fail, isPaused, measured, repo, sent, succeed, webhook } = yield* pausing
-      for (const _ of [1, 2, 3]) yield* Layer.build(server)
-      yield* fail
-      yield* measured
-      expect(yield* isPaused).toBe(false)
-      yield* fail
-      yield* measured
-      expect(yield* current).toMatchObject({ version: 2, paused_reason: "2 runs failed in a row" })
-      expect(yield* alerts).toEqual([begun])
-      yield* fail
-      yield* advance("1 minute")
-      expect(yield* alerts).toEqual([begun])
-      yield* succeed
-      yield* measured
-      expect([yield* isPaused, (yield* current).version]).toEqual([false, 3])
-      expect(yield* alerts).toEqual([{ ...begun, state: "resolved" }])
-      expect(yield* sent).toEqual(both)
-      const { data } = yield* repo.auditEvents({ object: webhook.id, limit: 10 })
-      expect(data.map(({ action, actor }) => [action, actor])).toEqual([
-        ["webhook.resumed", "automatic"],
-        ["webhook.paused", "automatic"]
-      ])
-    }).pipe(Effect.provide(ports))
-  )
+  onPorts("is paused once with one alert by several servers, and resumed by a success", function* () {
+    const { alerts, current, fail, isPaused, measured, repo, sent, succeed, webhook } = yield* pausing
+    for (const _ of [1, 2, 3]) yield* Layer.build(server)
+    yield* fail
+    yield* measured
+    expect(yield* isPaused).toBe(false)
+    yield* fail
+    yield* measured
+    expect(yield* current).toMatchObject({ version: 2, paused_reason: "2 runs failed in a row" })
+    expect(yield* alerts).toEqual([begun])
+    yield* fail
+    yield* advance("1 minute")
+    expect(yield* alerts).toEqual([begun])
+    yield* succeed
+    yield* measured
+    expect([yield* isPaused, (yield* current).version]).toEqual([false, 3])
+    expect(yield* alerts).toEqual([{ ...begun, state: "resolved" }])
+    expect(yield* sent).toEqual(both)
+    const { data } = yield* repo.auditEvents({ object: webhook.id, limit: 10 })
+    expect(data.map(({ action, actor }) => [action, actor])).toEqual([
+      ["webhook.resumed", "automatic"],
+      ["webhook.paused", "automatic"]
+    ])
+  })
 
-  it.effect("is not paused again by the same failures after it was resumed by hand", () =>
-    Effect.gen(function* () {
-      const { alerts, fail, isPaused, measured, repo, sent, webhook } = yield* pausing
-      yield* Layer.build(server)
-      yield* fail
-      yield* fail
-      yield* measured
-      expect(yield* isPaused).toBe(true)
-      yield* repo.resumeWebhook(webhook.id, at(10))
-      yield* measured
-      yield* measured
-      expect(yield* isPaused).toBe(false)
-      expect(yield* alerts).toEqual([{ ...begun, state: "resolved" }])
-      expect(yield* sent).toEqual(both)
-    }).pipe(Effect.provide(ports))
-  )
+  onPorts("is not paused again by the same failures after it was resumed by hand", function* () {
+    const { alerts, fail, isPaused, measured, repo, sent, webhook } = yield* pausing
+    yield* Layer.build(server)
+    yield* fail
+    yield* fail
+    yield* measured
+    expect(yield* isPaused).toBe(true)
+    yield* repo.resumeWebhook(webhook.id, at(10))
+    yield* measured
+    yield* measured
+    expect(yield* isPaused).toBe(false)
+    expect(yield* alerts).toEqual([{ ...begun, state: "resolved" }])
+    expect(yield* sent).toEqual(both)
+  })
 
-  it.effect("gets the alert of a pause after which the server crashed, and no second pause", () =>
-    Effect.gen(function* () {
-      const { alerts, current, fail, measured, repo, sent, webhook } = yield* pausing
-      yield* fail
-      yield* fail
-      yield* repo.pauseWebhook(webhook.id, { version: 1, at: at(3), reason: "2 runs failed in a row" })
-      expect(yield* alerts).toEqual([])
-      yield* Layer.build(server)
-      yield* measured
-      yield* measured
-      expect(yield* alerts).toEqual([begun])
-      expect(yield* sent).toEqual(["alert.firing"])
-      expect((yield* current).version).toBe(2)
-    }).pipe(Effect.provide(ports))
-  )
+  onPorts("gets the alert of a pause after which the server crashed, and no second pause", function* () {
+    const { alerts, current, fail, measured, repo, sent, webhook } = yield* pausing
+    yield* fail
+    yield* fail
+    yield* repo.pauseWebhook(webhook.id, { version: 1, at: at(3), reason: "2 runs failed in a row" })
+    expect(yield* alerts).toEqual([])
+    yield* Layer.build(server)
+    yield* measured
+    yield* measured
+    expect(yield* alerts).toEqual([begun])
+    expect(yield* sent).toEqual(["alert.firing"])
+    expect((yield* current).version).toBe(2)
+  })
 
-  it.effect("has no alert without a pause: when it is edited in between, the next round decides", () =>
-    Effect.gen(function* () {
-      const { alerts, current, fail, isPaused, measured, repo, webhook } = yield* pausing
-      let edits = 1
-      const edited = Layer.succeed(WebhookStore, {
-        ...repo,
-        pauseWebhook: (...given) =>
-          Effect.andThen(
-            edits-- > 0
-              ? Effect.orDie(repo.updateWebhook(webhook.id, { name: "edited", updated_at: at(5) }))
-              : Effect.void,
-            repo.pauseWebhook(...given)
-          )
-      })
-      yield* fail
-      yield* fail
-      yield* Layer.build(Layer.provide(server, edited))
-      yield* advance("1 second")
-      expect([yield* isPaused, yield* alerts]).toEqual([false, []])
-      yield* measured
-      expect(yield* current).toMatchObject({ name: "edited", version: 3, paused_by: "automatic" })
-      expect(yield* alerts).toEqual([begun])
-    }).pipe(Effect.provide(ports))
-  )
+  onPorts("has no alert without a pause: when it is edited in between, the next round decides", function* () {
+    const { alerts, current, fail, isPaused, measured, repo, webhook } = yield* pausing
+    let edits = 1
+    const edited = Layer.succeed(WebhookStore, {
+      ...repo,
+      pauseWebhook: (...given) =>
+        Effect.andThen(
+          edits-- > 0
+            ? Effect.orDie(repo.updateWebhook(webhook.id, { name: "edited", updated_at: at(5) }))
+            : Effect.void,
+          repo.pauseWebhook(...given)
+        )
+    })
+    yield* fail
+    yield* fail
+    yield* Layer.build(Layer.provide(server, edited))
+    yield* advance("1 second")
+    expect([yield* isPaused, yield* alerts]).toEqual([false, []])
+    yield* measured
+    expect(yield* current).toMatchObject({ name: "edited", version: 3, paused_by: "automatic" })
+    expect(yield* alerts).toEqual([begun])
+  })
 
-  it.effect("ends its alert with a message when it is deleted", () =>
-    Effect.gen(function* () {
-      const { alerts, fail, measured, repo, sent, webhook } = yield* pausing
-      yield* Layer.build(server)
-      yield* fail
-      yield* fail
-      yield* measured
-      yield* repo.deleteWebhook(webhook.id)
-      yield* measured
-      expect(yield* alerts).toEqual([{ ...begun, state: "resolved" }])
-      expect(yield* sent).toEqual(both)
-    }).pipe(Effect.provide(ports))
-  )
+  onPorts("ends its alert with a message when it is deleted", function* () {
+    const { alerts, fail, measured, repo, sent, webhook } = yield* pausing
+    yield* Layer.build(server)
+    yield* fail
+    yield* fail
+    yield* measured
+    yield* repo.deleteWebhook(webhook.id)
+    yield* measured
+    expect(yield* alerts).toEqual([{ ...begun, state: "resolved" }])
+    expect(yield* sent).toEqual(both)
+  })
 
-  it.effect("takes its alert along to another team, and sends nothing if it is paused again within an hour", () =>
-    Effect.gen(function* () {
+  onPorts(
+    "takes its alert along to another team, and sends nothing if it is paused again within an hour",
+    function* () {
       const { alerts, fail, measured, repo, sent, webhook } = yield* pausing
       const other = team("moved")
       yield* repo.createTeam(other, at(0))
@@ -174,6 +165,6 @@ describe("a webhook with `pause_after_failures`", () => {
       yield* measured
       expect(yield* alerts).toHaveLength(2)
       expect(yield* sent).toEqual(both)
-    }).pipe(Effect.provide(ports))
+    }
   )
 })

@@ -1,6 +1,6 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { make, parseAllowed } from "../../../src/engine/delivery/AddressPolicy.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { hostile } from "./Hostile.ts"
 
 const publicOnly = make({ hosts: [], networks: [] })
@@ -45,39 +45,35 @@ describe("where requests may be sent", () => {
     expect(publicOnly.faultOf(new URL(url))).toMatch(why)
   })
 
-  it.effect("only to the public addresses of a name, at the moment of the connection", () =>
-    Effect.gen(function* () {
-      const found = yield* lookedUp(["10.0.0.1", "1.1.1.1", "::1"])
-      expect(found).toEqual([{ address: "1.1.1.1", family: 4 }])
-      const error = yield* Effect.flip(
-        lookedUp(["169.254.169.254", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "fe80::1%eth0"])
-      )
-      expect(error.message).toContain("public address")
-    })
-  )
+  it.effect("only to the public addresses of a name, at the moment of the connection", function* () {
+    const found = yield* lookedUp(["10.0.0.1", "1.1.1.1", "::1"])
+    expect(found).toEqual([{ address: "1.1.1.1", family: 4 }])
+    const error = yield* Effect.flip(
+      lookedUp(["169.254.169.254", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "fe80::1%eth0"])
+    )
+    expect(error.message).toContain("public address")
+  })
 
-  it.effect("to what the operator allows: hosts whatever their address, and networks", () =>
-    Effect.gen(function* () {
-      const allowed = Option.getOrThrow(parseAllowed("hooks.example.com, *.corp.example.com, 10.0.0.0/8, fd00::/8"))
-      const policy = make(allowed)
-      for (const url of [
-        "http://hooks.example.com/",
-        "http://a.b.corp.example.com./",
-        "http://10.1.2.3/",
-        "https://[fd00::7]/",
-        "https://example.org/"
-      ]) {
-        expect(policy.faultOf(new URL(url))).toBeUndefined()
-      }
-      for (const url of ["http://corp.example.com/", "http://xcorp.example.com/", "https://192.168.0.1/"]) {
-        expect(policy.faultOf(new URL(url))).toBeDefined()
-      }
-      expect(yield* lookedUp(["192.168.0.1"], allowed)).toEqual([{ address: "192.168.0.1", family: 4 }])
-      expect(yield* lookedUp(["10.0.0.1", "192.168.0.1"], { hosts: [], networks: ["10.0.0.0/8"] })).toEqual([
-        { address: "10.0.0.1", family: 4 }
-      ])
-    })
-  )
+  it.effect("to what the operator allows: hosts whatever their address, and networks", function* () {
+    const allowed = Option.getOrThrow(parseAllowed("hooks.example.com, *.corp.example.com, 10.0.0.0/8, fd00::/8"))
+    const policy = make(allowed)
+    for (const url of [
+      "http://hooks.example.com/",
+      "http://a.b.corp.example.com./",
+      "http://10.1.2.3/",
+      "https://[fd00::7]/",
+      "https://example.org/"
+    ]) {
+      expect(policy.faultOf(new URL(url))).toBeUndefined()
+    }
+    for (const url of ["http://corp.example.com/", "http://xcorp.example.com/", "https://192.168.0.1/"]) {
+      expect(policy.faultOf(new URL(url))).toBeDefined()
+    }
+    expect(yield* lookedUp(["192.168.0.1"], allowed)).toEqual([{ address: "192.168.0.1", family: 4 }])
+    expect(yield* lookedUp(["10.0.0.1", "192.168.0.1"], { hosts: [], networks: ["10.0.0.0/8"] })).toEqual([
+      { address: "10.0.0.1", family: 4 }
+    ])
+  })
 
   it.each(["", "a b", "http://hooks.example.com", "*", "hooks.example.com:80", "10.0.0.0/99", "*.*.example.com"])(
     "%j is neither a host nor a network",

@@ -1,9 +1,9 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import * as ChainedRuns from "../../../src/engine/delivery/ChainedRuns.ts"
 import type { Message } from "../../../src/engine/delivery/kinds/Sender.ts"
 import { team } from "../../repo/contract/fixtures.ts"
+import { describe, expect, it } from "../../support/It.ts"
 
 const found: any = { id: "second", team: "other", enabled: true, variables: [], input: "variables" }
 const message = { id: "one", body: "{}", isTest: false, run: { run_id: "first", team: "ops" } } as unknown as Message
@@ -25,11 +25,9 @@ const startOf = (edited: object) =>
   )
 
 describe("a webhook that is edited while a chain starts its run", () => {
-  it.effect("starts none in another team, or once it is disabled", () =>
-    Effect.gen(function* () {
-      expect(yield* startOf({})).toMatchObject({ http_status: 202, started_run: "run" })
-      expect(yield* startOf({ team: "third" })).toMatchObject({ http_status: 403, isFinal: true })
-      expect(yield* startOf({ enabled: false })).toMatchObject({ http_status: 409, isBusy: true })
-    })
-  )
+  it.effect("starts none in another team, or once it is disabled", function* () {
+    expect(yield* startOf({})).toMatchObject({ http_status: 202, started_run: "run" })
+    expect(yield* startOf({ team: "third" })).toMatchObject({ http_status: 403, isFinal: true })
+    expect(yield* startOf({ enabled: false })).toMatchObject({ http_status: 409, isBusy: true })
+  })
 })

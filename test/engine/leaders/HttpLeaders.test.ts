@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Clock, DateTime, Duration, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
 import { v4 } from "uuid"
 import { Bus } from "../../../src/bus/Bus.ts"
@@ -12,13 +11,15 @@ import { Repo } from "../../../src/repo/Repo.ts"
 import type { KeyedLeader } from "../../../src/repo/run/HttpLeaderStore.ts"
 import { advance } from "../../../src/testing.ts"
 import { newTokenHash } from "../../repo/contract/fixtures.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import {
   engine,
-  engineInMemory,
   waiting as inQueue,
   lead,
   makeTeam,
   makeWebhook,
+  onEngine,
+  onPorts,
   ports,
   sendMessage,
   statusOf,
@@ -87,163 +88,149 @@ const ledTeam = Effect.gen(function* () {
 })
 
 describe("leaders over HTTP", () => {
-  it.effect("get their team's prompts in order, one at a time, and an answer ends the run", () =>
-    Effect.gen(function* () {
-      const { first, leader, team } = yield* ledTeam
-      const ids = yield* Effect.forEach(["one", "two"], (text) => sendMessage(team, text))
-      const one = yield* join(first)
-      expect([textOf(one), one.run_id, one.redelivered]).toEqual(["one", ids[0], false])
-      const again = yield* next(leader)
-      expect(again.run_id).toBe(one.run_id)
-      yield* answer(one, "1")
-      expect((yield* (yield* Repo).run(one.run_id)).conversation.response).toBe("1")
-      expect(textOf(yield* next(leader))).toBe("two")
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("get their team's prompts in order, one at a time, and an answer ends the run", function* () {
+    const { first, leader, team } = yield* ledTeam
+    const ids = yield* Effect.forEach(["one", "two"], (text) => sendMessage(team, text))
+    const one = yield* join(first)
+    expect([textOf(one), one.run_id, one.redelivered]).toEqual(["one", ids[0], false])
+    const again = yield* next(leader)
+    expect(again.run_id).toBe(one.run_id)
+    yield* answer(one, "1")
+    expect((yield* (yield* Repo).run(one.run_id)).conversation.response).toBe("1")
+    expect(textOf(yield* next(leader))).toBe("two")
+  })
 
-  it.effect("start a run by taking its prompt", () =>
-    Effect.gen(function* () {
-      const { first, team } = yield* ledTeam
-      yield* sendMessage(team, "one")
-      const { run_id } = yield* join(first)
-      const started = Effect.map((yield* Repo).run(run_id), ({ started_at }) => started_at !== undefined)
-      yield* secondsUntil(started)
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("start a run by taking its prompt", function* () {
+    const { first, team } = yield* ledTeam
+    yield* sendMessage(team, "one")
+    const { run_id } = yield* join(first)
+    const started = Effect.map((yield* Repo).run(run_id), ({ started_at }) => started_at !== undefined)
+    yield* secondsUntil(started)
+  })
 
-  it.effect("stand by behind the leader of their team, and take the place of one that is silent", () =>
-    Effect.gen(function* () {
-      const { first, leader, team } = yield* ledTeam
-      const standby = yield* newLeader(team)
-      // Otherwise nobody is replaced yet: the server has just started.
-      yield* seconds(10)
-      const waiting = yield* asks(standby)
-      yield* sendMessage(team, "one")
-      const one = yield* join(first)
-      yield* seconds(10, work(leader, one.run_id).pipe(Effect.forkChild))
-      expect(yield* isDone(waiting)).toBe(false)
-      expect(yield* secondsUntil(isDone(waiting))).toBeGreaterThanOrEqual(4_000)
-      const taken = yield* join(waiting)
-      expect([taken.run_id, taken.redelivered]).toEqual([one.run_id, true])
-      expect(yield* Effect.flip(work(leader, one.run_id))).toEqual(new PromptLost())
-      yield* answer(taken)
-      expect(yield* Effect.flip(work(standby, one.run_id))).toEqual(new PromptLost())
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("stand by behind the leader of their team, and take the place of one that is silent", function* () {
+    const { first, leader, team } = yield* ledTeam
+    const standby = yield* newLeader(team)
+    // Otherwise nobody is replaced yet: the server has just started.
+    yield* seconds(10)
+    const waiting = yield* asks(standby)
+    yield* sendMessage(team, "one")
+    const one = yield* join(first)
+    yield* seconds(10, work(leader, one.run_id).pipe(Effect.forkChild))
+    expect(yield* isDone(waiting)).toBe(false)
+    expect(yield* secondsUntil(isDone(waiting))).toBeGreaterThanOrEqual(4_000)
+    const taken = yield* join(waiting)
+    expect([taken.run_id, taken.redelivered]).toEqual([one.run_id, true])
+    expect(yield* Effect.flip(work(leader, one.run_id))).toEqual(new PromptLost())
+    yield* answer(taken)
+    expect(yield* Effect.flip(work(standby, one.run_id))).toEqual(new PromptLost())
+  })
 
-  it.effect("replace nobody just after the server's start, when all were silent", () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const [leader, standby] = [yield* newLeader(team), yield* newLeader(team)]
-      const run_id = yield* Effect.scoped(
-        Effect.gen(function* () {
-          const context = yield* Layer.build(engine())
-          return yield* Effect.gen(function* () {
-            const first = yield* asks(leader)
-            yield* untilLed(team)
-            yield* sendMessage(team, "one")
-            return (yield* join(first)).run_id
-          }).pipe(Effect.provide(context))
-        })
-      )
-      yield* advance("1 minute")
-      yield* Effect.gen(function* () {
-        const waiting = yield* asks(standby)
-        yield* seconds(3)
-        expect(yield* isDone(waiting)).toBe(false)
-        const working = yield* Effect.forkChild(work(leader, run_id))
-        yield* secondsUntil(isDone(working))
-        expect(yield* Fiber.join(working)).toEqual({ cancelled: false })
-      }).pipe(Effect.provide(engine()))
-    }).pipe(Effect.provide(ports))
-  )
-
-  it.effect("keep their prompt while the servers change, and it is not given to anyone else", () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const [leader, standby] = [yield* newLeader(team), yield* newLeader(team)]
-      const scope = yield* Scope.make()
-      const one = yield* Effect.gen(function* () {
-        const context = yield* Scope.provide(Layer.build(engine()), scope)
-        const first = yield* asks(leader).pipe(Effect.provide(context))
-        yield* untilLed(team).pipe(Effect.provide(context))
-        yield* sendMessage(team, "one").pipe(Effect.provide(context))
-        return yield* join(first)
-      })
-      yield* Effect.gen(function* () {
-        yield* untilLed(team)
-        yield* Scope.close(scope, Exit.void)
-        const waiting = yield* asks(standby)
-        yield* seconds(5, work(leader, one.run_id).pipe(Effect.forkChild))
-        expect(yield* isDone(waiting)).toBe(false)
-        yield* answer(one, "1")
-        expect((yield* (yield* Repo).run(one.run_id)).status).toBe("success")
-        yield* sendMessage(team, "two")
-        expect(textOf(yield* next(leader))).toBe("two")
-      }).pipe(Effect.provide(engine()))
-    }).pipe(Effect.provide(ports))
-  )
-
-  it.effect("whose connection was closed are replaced within seconds, unless they are back", () =>
-    Effect.gen(function* () {
-      const { first, leader, team } = yield* ledTeam
-      const standby = yield* newLeader(team)
-      yield* seconds(10)
-      yield* sendMessage(team, "one")
-      const { run_id } = yield* join(first)
-      const waiting = yield* asks(standby)
-      yield* Effect.repeat(
-        Effect.flatMap(Effect.forkChild(work(leader, run_id)), (fiber) =>
-          Effect.andThen(seconds(1), Fiber.interrupt(fiber))
-        ),
-        { times: 4 }
-      )
-      expect(yield* isDone(waiting)).toBe(false)
-      expect(yield* secondsUntil(isDone(waiting))).toBeGreaterThanOrEqual(3_000)
-    }).pipe(Effect.provide(engineInMemory()))
-  )
-
-  it.effect(
-    "learn that the run has timed out, and lose the prompt when they do not confirm that they have stopped",
-    () =>
+  onPorts("replace nobody just after the server's start, when all were silent", function* () {
+    const team = yield* makeTeam("deploy")
+    const [leader, standby] = [yield* newLeader(team), yield* newLeader(team)]
+    const run_id = yield* Effect.scoped(
       Effect.gen(function* () {
-        const { first, leader, team } = yield* ledTeam
-        const { submit } = yield* makeWebhook(team, { timeout_seconds: 5 })
-        const run_id = yield* submit("one")
-        yield* join(first)
-        const answers: Array<string> = []
-        const asksAgain = work(leader, run_id).pipe(
-          Effect.map(({ cancelled }) => (cancelled ? "stop" : "go on")),
-          Effect.catchTag("PromptLost", () => Effect.succeed("lost")),
-          Effect.map((answer) => answers.push(answer)),
-          Effect.andThen(Effect.sleep("100 millis"))
-        )
-        yield* Effect.forkChild(Effect.repeat(asksAgain, { until: () => answers.at(-1) === "lost" }))
-        yield* secondsUntil(Effect.sync(() => answers.at(-1) === "stop"))
-        yield* secondsUntil(Effect.sync(() => answers.at(-1) === "lost"))
-        expect([...new Set(answers)]).toEqual(["go on", "stop", "lost"])
-        expect((yield* (yield* Repo).run(run_id)).unconfirmed).toBe(true)
-        const two = yield* submit("two")
-        expect((yield* next(leader)).run_id).toBe(two)
-      }).pipe(Effect.provide(engineInMemory()))
-  )
+        const context = yield* Layer.build(engine())
+        return yield* Effect.gen(function* () {
+          const first = yield* asks(leader)
+          yield* untilLed(team)
+          yield* sendMessage(team, "one")
+          return (yield* join(first)).run_id
+        }).pipe(Effect.provide(context))
+      })
+    )
+    yield* advance("1 minute")
+    yield* Effect.gen(function* () {
+      const waiting = yield* asks(standby)
+      yield* seconds(3)
+      expect(yield* isDone(waiting)).toBe(false)
+      const working = yield* Effect.forkChild(work(leader, run_id))
+      yield* secondsUntil(isDone(working))
+      expect(yield* Fiber.join(working)).toEqual({ cancelled: false })
+    }).pipe(Effect.provide(engine()))
+  })
 
-  it.effect("get no prompt whose run has ended", () =>
-    Effect.gen(function* () {
+  onPorts("keep their prompt while the servers change, and it is not given to anyone else", function* () {
+    const team = yield* makeTeam("deploy")
+    const [leader, standby] = [yield* newLeader(team), yield* newLeader(team)]
+    const scope = yield* Scope.make()
+    const one = yield* Effect.gen(function* () {
+      const context = yield* Scope.provide(Layer.build(engine()), scope)
+      const first = yield* asks(leader).pipe(Effect.provide(context))
+      yield* untilLed(team).pipe(Effect.provide(context))
+      yield* sendMessage(team, "one").pipe(Effect.provide(context))
+      return yield* join(first)
+    })
+    yield* Effect.gen(function* () {
+      yield* untilLed(team)
+      yield* Scope.close(scope, Exit.void)
+      const waiting = yield* asks(standby)
+      yield* seconds(5, work(leader, one.run_id).pipe(Effect.forkChild))
+      expect(yield* isDone(waiting)).toBe(false)
+      yield* answer(one, "1")
+      expect((yield* (yield* Repo).run(one.run_id)).status).toBe("success")
+      yield* sendMessage(team, "two")
+      expect(textOf(yield* next(leader))).toBe("two")
+    }).pipe(Effect.provide(engine()))
+  })
+
+  onEngine("whose connection was closed are replaced within seconds, unless they are back", function* () {
+    const { first, leader, team } = yield* ledTeam
+    const standby = yield* newLeader(team)
+    yield* seconds(10)
+    yield* sendMessage(team, "one")
+    const { run_id } = yield* join(first)
+    const waiting = yield* asks(standby)
+    yield* Effect.repeat(
+      Effect.flatMap(Effect.forkChild(work(leader, run_id)), (fiber) =>
+        Effect.andThen(seconds(1), Fiber.interrupt(fiber))
+      ),
+      { times: 4 }
+    )
+    expect(yield* isDone(waiting)).toBe(false)
+    expect(yield* secondsUntil(isDone(waiting))).toBeGreaterThanOrEqual(3_000)
+  })
+
+  onEngine(
+    "learn that the run has timed out, and lose the prompt when they do not confirm that they have stopped",
+    function* () {
       const { first, leader, team } = yield* ledTeam
       const { submit } = yield* makeWebhook(team, { timeout_seconds: 5 })
-      const [one, two] = [yield* submit("one"), yield* submit("two")]
-      const taken = yield* join(first)
-      expect(taken.run_id).toBe(one)
-      yield* (yield* HttpLeaders).leave(leader)
-      yield* (yield* Cancellation).cancel(one)
+      const run_id = yield* submit("one")
+      yield* join(first)
+      const answers: Array<string> = []
+      const asksAgain = work(leader, run_id).pipe(
+        Effect.map(({ cancelled }) => (cancelled ? "stop" : "go on")),
+        Effect.catchTag("PromptLost", () => Effect.succeed("lost")),
+        Effect.map((answer) => answers.push(answer)),
+        Effect.andThen(Effect.sleep("100 millis"))
+      )
+      yield* Effect.forkChild(Effect.repeat(asksAgain, { until: () => answers.at(-1) === "lost" }))
+      yield* secondsUntil(Effect.sync(() => answers.at(-1) === "stop"))
+      yield* secondsUntil(Effect.sync(() => answers.at(-1) === "lost"))
+      expect([...new Set(answers)]).toEqual(["go on", "stop", "lost"])
+      expect((yield* (yield* Repo).run(run_id)).unconfirmed).toBe(true)
+      const two = yield* submit("two")
       expect((yield* next(leader)).run_id).toBe(two)
-      expect((yield* (yield* Repo).out).map(({ run_id }) => run_id)).toEqual([two])
-    }).pipe(Effect.provide(engineInMemory()))
+    }
   )
 
-  it.effect("that can never work on a prompt end its run as undeliverable; one may discard it without an answer", () =>
-    Effect.gen(function* () {
+  onEngine("get no prompt whose run has ended", function* () {
+    const { first, leader, team } = yield* ledTeam
+    const { submit } = yield* makeWebhook(team, { timeout_seconds: 5 })
+    const [one, two] = [yield* submit("one"), yield* submit("two")]
+    const taken = yield* join(first)
+    expect(taken.run_id).toBe(one)
+    yield* (yield* HttpLeaders).leave(leader)
+    yield* (yield* Cancellation).cancel(one)
+    expect((yield* next(leader)).run_id).toBe(two)
+    expect((yield* (yield* Repo).out).map(({ run_id }) => run_id)).toEqual([two])
+  })
+
+  onEngine(
+    "that can never work on a prompt end its run as undeliverable; one may discard it without an answer",
+    function* () {
       const { first, leader, team } = yield* ledTeam
       const leaders = yield* HttpLeaders
       for (const text of ["one", "two", "three"]) yield* sendMessage(team, text)
@@ -253,77 +240,69 @@ describe("leaders over HTTP", () => {
       const two = yield* next(leader)
       yield* leaders.reply(team, two.correlation_id, { _tag: "Discarded" })
       expect(textOf(yield* next(leader))).toBe("three")
-    }).pipe(Effect.provide(engineInMemory()))
+    }
   )
 
-  it.effect("wait for the time that they ask for, and no longer than their next request", () =>
-    Effect.gen(function* () {
-      const { first, leader } = yield* ledTeam
-      const again = yield* asks(leader)
-      expect(yield* Fiber.join(first)).toEqual(Option.none())
-      expect(yield* secondsUntil(isDone(again))).toBeGreaterThanOrEqual(20_000)
-      expect(yield* Fiber.join(again)).toEqual(Option.none())
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("wait for the time that they ask for, and no longer than their next request", function* () {
+    const { first, leader } = yield* ledTeam
+    const again = yield* asks(leader)
+    expect(yield* Fiber.join(first)).toEqual(Option.none())
+    expect(yield* secondsUntil(isDone(again))).toBeGreaterThanOrEqual(20_000)
+    expect(yield* Fiber.join(again)).toEqual(Option.none())
+  })
 
-  it.effect("take the prompt that waits in their team's queue when they come", () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const scope = yield* Scope.make()
-      const onBus = yield* Scope.provide(lead(team), scope)
-      const run_id = yield* sendMessage(team, "one")
-      yield* onBus.next
-      yield* Scope.close(scope, Exit.void)
-      expect(yield* inQueue(team)).toBe(1)
-      const asking = yield* asks(yield* newLeader(team))
-      yield* secondsUntil(isDone(asking))
-      const taken = yield* join(asking)
-      expect([taken.run_id, taken.redelivered]).toEqual([run_id, true])
-      expect(yield* inQueue(team)).toBe(0)
-      yield* answer(taken, "1")
-      expect((yield* (yield* Repo).run(run_id)).conversation.response).toBe("1")
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("take the prompt that waits in their team's queue when they come", function* () {
+    const team = yield* makeTeam("deploy")
+    const scope = yield* Scope.make()
+    const onBus = yield* Scope.provide(lead(team), scope)
+    const run_id = yield* sendMessage(team, "one")
+    yield* onBus.next
+    yield* Scope.close(scope, Exit.void)
+    expect(yield* inQueue(team)).toBe(1)
+    const asking = yield* asks(yield* newLeader(team))
+    yield* secondsUntil(isDone(asking))
+    const taken = yield* join(asking)
+    expect([taken.run_id, taken.redelivered]).toEqual([run_id, true])
+    expect(yield* inQueue(team)).toBe(0)
+    yield* answer(taken, "1")
+    expect((yield* (yield* Repo).run(run_id)).conversation.response).toBe("1")
+  })
 
-  it.effect("leave the run that a leader on the bus works on to that one, and get the next ones", () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const onBus = yield* lead(team)
-      const [one, two] = [yield* sendMessage(team, "one"), yield* sendMessage(team, "two")]
-      expect((yield* onBus.next).text).toBe("one")
-      const leader = yield* newLeader(team)
-      const asking = yield* asks(leader)
-      yield* seconds(15)
-      expect(yield* isDone(asking)).toBe(false)
-      yield* onBus.answer("1")
-      const taken = yield* join(asking)
-      expect([taken.run_id, taken.redelivered]).toEqual([two, false])
-      yield* seconds(15, work(leader, two).pipe(Effect.forkChild))
-      expect(yield* onBus.idle).toBe(true)
-      yield* answer(taken, "2")
-      const repo = yield* Repo
-      expect((yield* repo.run(one)).conversation.response).toBe("1")
-      expect((yield* repo.run(two)).conversation.response).toBe("2")
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("leave the run that a leader on the bus works on to that one, and get the next ones", function* () {
+    const team = yield* makeTeam("deploy")
+    const onBus = yield* lead(team)
+    const [one, two] = [yield* sendMessage(team, "one"), yield* sendMessage(team, "two")]
+    expect((yield* onBus.next).text).toBe("one")
+    const leader = yield* newLeader(team)
+    const asking = yield* asks(leader)
+    yield* seconds(15)
+    expect(yield* isDone(asking)).toBe(false)
+    yield* onBus.answer("1")
+    const taken = yield* join(asking)
+    expect([taken.run_id, taken.redelivered]).toEqual([two, false])
+    yield* seconds(15, work(leader, two).pipe(Effect.forkChild))
+    expect(yield* onBus.idle).toBe(true)
+    yield* answer(taken, "2")
+    const repo = yield* Repo
+    expect((yield* repo.run(one)).conversation.response).toBe("1")
+    expect((yield* repo.run(two)).conversation.response).toBe("2")
+  })
 
-  it.effect("that are gone are followed by a leader on the bus, which gets their run", () =>
-    Effect.gen(function* () {
-      const { first, leader, team } = yield* ledTeam
-      const onBus = yield* lead(team)
-      const run_id = yield* sendMessage(team, "one")
-      yield* join(first)
-      const given = yield* Effect.forkChild(onBus.next)
-      expect(yield* secondsUntil(isDone(given))).toBeGreaterThanOrEqual(7_000)
-      expect((yield* Fiber.join(given)).prompt.run_id).toBe(run_id)
-      expect(yield* Effect.flip(work(leader, run_id))).toEqual(new PromptLost())
-      const asking = yield* asks(leader)
-      yield* seconds(3)
-      expect(yield* isDone(asking)).toBe(false)
-      yield* onBus.answer("1")
-      yield* until(Effect.map(statusOf(run_id), (status) => status === "success"))
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("that are gone are followed by a leader on the bus, which gets their run", function* () {
+    const { first, leader, team } = yield* ledTeam
+    const onBus = yield* lead(team)
+    const run_id = yield* sendMessage(team, "one")
+    yield* join(first)
+    const given = yield* Effect.forkChild(onBus.next)
+    expect(yield* secondsUntil(isDone(given))).toBeGreaterThanOrEqual(7_000)
+    expect((yield* Fiber.join(given)).prompt.run_id).toBe(run_id)
+    expect(yield* Effect.flip(work(leader, run_id))).toEqual(new PromptLost())
+    const asking = yield* asks(leader)
+    yield* seconds(3)
+    expect(yield* isDone(asking)).toBe(false)
+    yield* onBus.answer("1")
+    yield* until(Effect.map(statusOf(run_id), (status) => status === "success"))
+  })
 
   it.effect("get prompts while the broker is out of reach", () => {
     const away = new Unavailable({ what: "broker", detail: "for the test" })
@@ -343,48 +322,44 @@ describe("leaders over HTTP", () => {
     }).pipe(Effect.provide(engine().pipe(Layer.provide(withoutBroker), Layer.provideMerge(ports))))
   })
 
-  it.effect("keep their run when servers were away for long, also from a leader on the bus", () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const leader = yield* newLeader(team)
-      const run_id = yield* Effect.scoped(
-        Effect.gen(function* () {
-          const context = yield* Layer.build(engine())
-          return yield* Effect.gen(function* () {
-            const first = yield* asks(leader)
-            yield* untilLed(team)
-            yield* sendMessage(team, "one")
-            return (yield* join(first)).run_id
-          }).pipe(Effect.provide(context))
-        })
-      )
-      yield* advance("1 minute")
-      const onBus = yield* lead(team)
-      yield* Effect.gen(function* () {
-        yield* seconds(3)
-        const working = yield* Effect.forkChild(work(leader, run_id))
-        yield* secondsUntil(isDone(working))
-        expect(yield* Fiber.join(working)).toEqual({ cancelled: false })
-        yield* seconds(5)
-        expect(yield* onBus.idle).toBe(true)
-      }).pipe(Effect.provide(engine()))
-    }).pipe(Effect.provide(ports))
-  )
+  onPorts("keep their run when servers were away for long, also from a leader on the bus", function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* newLeader(team)
+    const run_id = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const context = yield* Layer.build(engine())
+        return yield* Effect.gen(function* () {
+          const first = yield* asks(leader)
+          yield* untilLed(team)
+          yield* sendMessage(team, "one")
+          return (yield* join(first)).run_id
+        }).pipe(Effect.provide(context))
+      })
+    )
+    yield* advance("1 minute")
+    const onBus = yield* lead(team)
+    yield* Effect.gen(function* () {
+      yield* seconds(3)
+      const working = yield* Effect.forkChild(work(leader, run_id))
+      yield* secondsUntil(isDone(working))
+      expect(yield* Fiber.join(working)).toEqual({ cancelled: false })
+      yield* seconds(5)
+      expect(yield* onBus.idle).toBe(true)
+    }).pipe(Effect.provide(engine()))
+  })
 
-  it.effect("find the next run of a team that nobody has ever led on the bus, and that they all had left", () =>
-    Effect.gen(function* () {
-      const { first, leader, team } = yield* ledTeam
-      const { submit } = yield* makeWebhook(team)
-      const [one, two] = [yield* submit("one"), yield* submit("two")]
-      yield* join(first)
-      yield* (yield* HttpLeaders).leave(leader)
-      yield* (yield* Cancellation).cancel(one)
-      const out = Effect.flatMap(Repo, (repo) => Effect.map(repo.out, (runs) => runs.map(({ run_id }) => run_id)))
-      // Nobody works on it, so it is not waited for.
-      expect(yield* secondsUntil(Effect.map(out, ([run_id]) => run_id === two))).toBeLessThan(10_000)
-      yield* secondsUntil(Effect.map(statusOf(two), (status) => status === "running"))
-      const taken = yield* next(yield* newLeader(team))
-      expect([taken.run_id, taken.redelivered]).toEqual([two, false])
-    }).pipe(Effect.provide(engineInMemory()))
-  )
+  onEngine("find the next run of a team that nobody has ever led on the bus, and that they all had left", function* () {
+    const { first, leader, team } = yield* ledTeam
+    const { submit } = yield* makeWebhook(team)
+    const [one, two] = [yield* submit("one"), yield* submit("two")]
+    yield* join(first)
+    yield* (yield* HttpLeaders).leave(leader)
+    yield* (yield* Cancellation).cancel(one)
+    const out = Effect.flatMap(Repo, (repo) => Effect.map(repo.out, (runs) => runs.map(({ run_id }) => run_id)))
+    // Nobody works on it, so it is not waited for.
+    expect(yield* secondsUntil(Effect.map(out, ([run_id]) => run_id === two))).toBeLessThan(10_000)
+    yield* secondsUntil(Effect.map(statusOf(two), (status) => status === "running"))
+    const taken = yield* next(yield* newLeader(team))
+    expect([taken.run_id, taken.redelivered]).toEqual([two, false])
+  })
 })

@@ -1,4 +1,3 @@
-import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
@@ -7,14 +6,16 @@ import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import * as Leader from "../../../src/leader/Leader.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
+import { expect, it } from "../../support/It.ts"
 import {
   echo,
   engine,
-  engineInMemory,
   inFlight,
   lead,
   makeTeam,
   makeWebhook,
+  onEngine,
+  onEngineWith,
   ports,
   sendMessage,
   until
@@ -23,34 +24,34 @@ import {
 const cancel = (id: RunId) => Effect.flatMap(Cancellation, ({ cancel }) => cancel(id))
 const runOf = (id: RunId) => Effect.flatMap(Repo, (repo) => repo.run(id))
 
-it.effect(
+onEngineWith({ maxConcurrent: 1 })(
   "a sent run has ended for its caller, and holds its slot until the leader, which is asked to stop, is done",
-  () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const leader = yield* lead(team)
-      const webhook = yield* makeWebhook(team)
-      const asking = yield* Effect.forkChild(webhook.ask("first"))
-      const { cancelled, prompt } = yield* leader.next
-      const second = yield* webhook.submit("second")
+  function* () {
+    const team = yield* makeTeam("deploy")
+    const leader = yield* lead(team)
+    const webhook = yield* makeWebhook(team)
+    const asking = yield* Effect.forkChild(webhook.ask("first"))
+    const { cancelled, prompt } = yield* leader.next
+    const second = yield* webhook.submit("second")
 
-      yield* cancel(prompt.run_id)
-      expect((yield* Fiber.join(asking)).status).toBe("cancelled")
-      yield* Deferred.await(cancelled)
-      yield* advance("5 seconds")
-      expect(yield* inFlight).toBe(1)
-      expect((yield* runOf(second)).sent_at).toBeUndefined()
+    yield* cancel(prompt.run_id)
+    expect((yield* Fiber.join(asking)).status).toBe("cancelled")
+    yield* Deferred.await(cancelled)
+    yield* advance("5 seconds")
+    expect(yield* inFlight).toBe(1)
+    expect((yield* runOf(second)).sent_at).toBeUndefined()
 
-      yield* leader.answer("too late")
-      expect((yield* leader.next).prompt.run_id).toBe(second)
-      const run = yield* runOf(prompt.run_id)
-      expect(run).toMatchObject({ status: "cancelled", conversation: { response: "too late" } })
-      expect(run.released_at).toBeDefined()
-    }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+    yield* leader.answer("too late")
+    expect((yield* leader.next).prompt.run_id).toBe(second)
+    const run = yield* runOf(prompt.run_id)
+    expect(run).toMatchObject({ status: "cancelled", conversation: { response: "too late" } })
+    expect(run.released_at).toBeDefined()
+  }
 )
 
-it.effect("a run that is cancelled while the broker may or may not have its prompt holds its team for 30 seconds", () =>
-  Effect.gen(function* () {
+it.effect(
+  "a run that is cancelled while the broker may or may not have its prompt holds its team for 30 seconds",
+  function* () {
     const isRefused = yield* Deferred.make<void>()
     let isAway = true
     const away = Effect.andThen(
@@ -80,11 +81,12 @@ it.effect("a run that is cancelled while the broker may or may not have its prom
       yield* until(Effect.map(runOf(next), ({ status }) => status === "success"))
       expect((yield* runOf(id)).released_at).toBeDefined()
     }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.provideMerge(bus, ports)))))
-  })
+  }
 )
 
-it.effect("the leader library interrupts its handler, and goes on with the next prompt that is not cancelled", () =>
-  Effect.gen(function* () {
+onEngine(
+  "the leader library interrupts its handler, and goes on with the next prompt that is not cancelled",
+  function* () {
     const team = yield* makeTeam("deploy")
     const begun: Array<string> = []
     const interrupted = yield* Deferred.make<string>()
@@ -107,5 +109,5 @@ it.effect("the leader library interrupts its handler, and goes on with the next 
     expect(begun).toEqual(["first", "third"])
     yield* cancel(message)
     yield* until(Effect.map(inFlight, (total) => total === 0))
-  }).pipe(Effect.provide(engineInMemory()))
+  }
 )

@@ -2,7 +2,7 @@
  * Cancellations raced against acceptance, sending, start and answer, in memory and on PostgreSQL with RabbitMQ. There a few
  * hundred; `TEST_CANCEL_RACES=2000` makes as many.
  */
-import { expect, it } from "@effect/vitest"
+
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId } from "../../../src/domain/Id.ts"
@@ -10,9 +10,10 @@ import type { TeamName } from "../../../src/domain/Team.ts"
 import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import { Cancellation } from "../../../src/engine/manage/Cancellation.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
+import { expect, it } from "../../support/It.ts"
 import { randomFor } from "../../support/Random.ts"
 import { busOnRabbitMq, repoOnPostgres } from "../../support/RealServices.ts"
-import { engine, engineInMemory, inFlight, makeTeam, makeWebhook, until } from "../Scenario.ts"
+import { engine, inFlight, makeTeam, makeWebhook, onEngine, until } from "../Scenario.ts"
 
 const onRealServices = engine().pipe(Layer.provideMerge(Layer.merge(repoOnPostgres, busOnRabbitMq)))
 
@@ -97,8 +98,9 @@ const races = (count: number, lanes: number, pausesFor: (ms: number) => Pauses) 
 
 const random = randomFor("cancellations")
 
-it.effect("however a cancellation races with acceptance, sending, start and answer, all agree, and no lane stops", () =>
-  Effect.gen(function* () {
+onEngine(
+  "however a cancellation races with acceptance, sending, start and answer, all agree, and no lane stops",
+  function* () {
     const { repeated } = yield* races(2_000, 1, () => {
       const turns = (most: number) =>
         Effect.suspend(() => Effect.repeat(Effect.yieldNow, { times: Math.floor(random.between(0, most)) }))
@@ -106,7 +108,7 @@ it.effect("however a cancellation races with acceptance, sending, start and answ
     })
     // On real services a prompt is sent again if it is not known in time that it was sent.
     expect(repeated).toEqual([])
-  }).pipe(Effect.provide(engineInMemory()))
+  }
 )
 
 const onBoth = Number(process.env.TEST_CANCEL_RACES ?? 200)

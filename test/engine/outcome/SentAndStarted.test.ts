@@ -1,4 +1,3 @@
-import { expect, it } from "@effect/vitest"
 import { DateTime, Deferred, Effect, Layer, Queue } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
@@ -8,6 +7,7 @@ import { TeamName } from "../../../src/domain/Team.ts"
 import * as SentAndStarted from "../../../src/engine/outcome/SentAndStarted.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { advance } from "../../../src/testing.ts"
+import { expect, it } from "../../support/It.ts"
 
 it.effect("an end that is recorded while a start is being written has that start, too", () =>
   Effect.gen(function* () {
@@ -39,22 +39,20 @@ it.effect("an end that is recorded while a start is being written has that start
   }).pipe(Effect.provide(BusMemory.layer))
 )
 
-it.effect("a leader that starts a run that is over is told to stop", () =>
-  Effect.gen(function* () {
-    const [live, over] = [yield* makeRunId, yield* makeRunId]
-    const told = yield* Queue.unbounded<readonly [string, RunId]>()
-    const recorder = yield* SentAndStarted.make.pipe(
-      Effect.provide(
-        Layer.mock(RunStore, { started: () => Effect.succeed([{ run_id: over, team: TeamName.make("deploy") }]) })
-      ),
-      Effect.provide(
-        Layer.mock(Bus, { durable: true, cancel: (team, id) => Effect.asVoid(Queue.offer(told, [team, id])) })
-      )
+it.effect("a leader that starts a run that is over is told to stop", function* () {
+  const [live, over] = [yield* makeRunId, yield* makeRunId]
+  const told = yield* Queue.unbounded<readonly [string, RunId]>()
+  const recorder = yield* SentAndStarted.make.pipe(
+    Effect.provide(
+      Layer.mock(RunStore, { started: () => Effect.succeed([{ run_id: over, team: TeamName.make("deploy") }]) })
+    ),
+    Effect.provide(
+      Layer.mock(Bus, { durable: true, cancel: (team, id) => Effect.asVoid(Queue.offer(told, [team, id])) })
     )
-    const started_at = yield* DateTime.now
-    for (const id of [live, over]) recorder.add(id, { started_at })
-    yield* advance("1 second")
-    expect(yield* Queue.take(told)).toEqual(["deploy", over])
-    expect(yield* Queue.size(told)).toBe(0)
-  })
-)
+  )
+  const started_at = yield* DateTime.now
+  for (const id of [live, over]) recorder.add(id, { started_at })
+  yield* advance("1 second")
+  expect(yield* Queue.take(told)).toEqual(["deploy", over])
+  expect(yield* Queue.size(told)).toBe(0)
+})

@@ -1,4 +1,3 @@
-import { expect, it } from "@effect/vitest"
 import { Context, Duration, Effect, Fiber, Layer } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
@@ -7,29 +6,28 @@ import { Repo } from "../../../src/repo/Repo.ts"
 import { LaneStore } from "../../../src/repo/run/LaneStore.ts"
 import { RunStore } from "../../../src/repo/run/RunStore.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
-import { engine, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until } from "../Scenario.ts"
+import { expect, it } from "../../support/It.ts"
+import { engine, inFlight, lead, makeTeam, makeWebhook, onEngine, onEngineWith, statusOf, until } from "../Scenario.ts"
 
-it.effect("answers timeout at the deadline, keeps the late answer, and then frees the slot", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const leader = yield* lead(team)
-    const webhook = yield* makeWebhook(team, { timeout_seconds: 30 })
-    const asking = yield* Effect.forkChild(webhook.ask("slow"))
-    const delivery = yield* leader.next
-    yield* advance(Duration.millis(29_999))
-    expect(yield* statusOf(delivery.prompt.run_id)).toBe("running")
-    yield* advance(Duration.millis(1))
-    const run = yield* Fiber.join(asking)
-    expect(run).toMatchObject({ run_id: delivery.prompt.run_id, status: "timeout" })
-    expect(yield* inFlight).toBe(1)
+onEngine("answers timeout at the deadline, keeps the late answer, and then frees the slot", function* () {
+  const team = yield* makeTeam("deploy")
+  const leader = yield* lead(team)
+  const webhook = yield* makeWebhook(team, { timeout_seconds: 30 })
+  const asking = yield* Effect.forkChild(webhook.ask("slow"))
+  const delivery = yield* leader.next
+  yield* advance(Duration.millis(29_999))
+  expect(yield* statusOf(delivery.prompt.run_id)).toBe("running")
+  yield* advance(Duration.millis(1))
+  const run = yield* Fiber.join(asking)
+  expect(run).toMatchObject({ run_id: delivery.prompt.run_id, status: "timeout" })
+  expect(yield* inFlight).toBe(1)
 
-    yield* leader.answer("too late")
-    yield* until(Effect.map(inFlight, (total) => total === 0))
-    const repo = yield* Repo
-    yield* until(Effect.map(repo.run(run.run_id), ({ conversation }) => conversation.response === "too late"))
-    expect(yield* statusOf(run.run_id)).toBe("timeout")
-  }).pipe(Effect.provide(engineInMemory()))
-)
+  yield* leader.answer("too late")
+  yield* until(Effect.map(inFlight, (total) => total === 0))
+  const repo = yield* Repo
+  yield* until(Effect.map(repo.run(run.run_id), ({ conversation }) => conversation.response === "too late"))
+  expect(yield* statusOf(run.run_id)).toBe("timeout")
+})
 
 it.effect("answers two seconds after the deadline at the latest, while the database hangs", () => {
   let hangs = false
@@ -50,25 +48,23 @@ it.effect("answers two seconds after the deadline at the latest, while the datab
   }).pipe(Effect.provide(engine().pipe(Layer.provideMerge(Layer.merge(hanging, BusMemory.layer)))))
 })
 
-it.effect("never sends a run whose deadline passed while it waited for a slot", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const leader = yield* lead(team)
-    const long = yield* makeWebhook(team, { timeout_seconds: 1000 })
-    const short = yield* makeWebhook(team, { timeout_seconds: 10 })
-    yield* long.submit("first")
-    yield* leader.next
-    const asking = yield* Effect.forkChild(short.ask("never sent"))
-    const repo = yield* Repo
-    yield* until(Effect.map(repo.queued(9), ({ all }) => all === 1))
-    yield* advance("10 seconds")
-    expect((yield* Fiber.join(asking)).status).toBe("timeout")
-    const third = yield* long.submit("third")
-    yield* leader.answer("done")
-    const delivery = yield* leader.next
-    expect(delivery).toMatchObject({ text: "third", prompt: { run_id: third } })
-  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
-)
+onEngineWith({ maxConcurrent: 1 })("never sends a run whose deadline passed while it waited for a slot", function* () {
+  const team = yield* makeTeam("deploy")
+  const leader = yield* lead(team)
+  const long = yield* makeWebhook(team, { timeout_seconds: 1000 })
+  const short = yield* makeWebhook(team, { timeout_seconds: 10 })
+  yield* long.submit("first")
+  yield* leader.next
+  const asking = yield* Effect.forkChild(short.ask("never sent"))
+  const repo = yield* Repo
+  yield* until(Effect.map(repo.queued(9), ({ all }) => all === 1))
+  yield* advance("10 seconds")
+  expect((yield* Fiber.join(asking)).status).toBe("timeout")
+  const third = yield* long.submit("third")
+  yield* leader.answer("done")
+  const delivery = yield* leader.next
+  expect(delivery).toMatchObject({ text: "third", prompt: { run_id: third } })
+})
 
 it.effect("lets nothing expire while the broker takes no messages, and leaders cannot send their answers", () => {
   let isFull = true

@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Queue, Stream } from "effect"
 import { makeRunId, type RunId } from "../../../src/domain/Id.ts"
 import type { Run } from "../../../src/domain/run/Run.ts"
@@ -14,6 +13,7 @@ import {
   type RunNews
 } from "../../../src/repo/run/ProgressStore.ts"
 import { advance } from "../../../src/testing.ts"
+import { describe, expect, it } from "../../support/It.ts"
 
 const begun = DateTime.makeUnsafe(0)
 
@@ -137,169 +137,151 @@ const textOf = (updates: ReadonlyArray<RunUpdate>) =>
   updates.flatMap((it) => (it._tag === "Progressed" ? [it.text ?? ""] : [])).join("")
 
 describe("the followers of runs", () => {
-  it.effect("get the start when it is notified, then the progress, and the end after the last progress", () =>
-    Effect.gen(function* () {
-      const { follow, newRun } = yield* make
-      const { act, end, run_id, start, write } = yield* newRun
-      const { take } = yield* follow(run_id)
-      expect(take()).toEqual([{ _tag: "Accepted", run_id }])
-      start()
-      yield* pass("20 millis")
-      expect(take()).toEqual([{ _tag: "Started", run_id, started_at: begun }])
-      write(200, "a")
-      act(200, "Thinking")
-      yield* pass("250 millis")
-      expect(take()).toEqual([{ _tag: "Progressed", position: 200, text: "a", activity: "Thinking" }])
-      write(300, "b")
-      act(400, "Writing")
-      end("success")
-      yield* pass("20 millis")
-      expect(take()).toEqual([
-        { _tag: "Progressed", position: 300, text: "b" },
-        { _tag: "Progressed", position: 400, activity: "Writing" },
-        { _tag: "Ended", run: { run_id, status: "success", started_at: begun }, text: "ab" }
-      ])
-    })
-  )
+  it.effect("get the start when it is notified, then the progress, and the end after the last progress", function* () {
+    const { follow, newRun } = yield* make
+    const { act, end, run_id, start, write } = yield* newRun
+    const { take } = yield* follow(run_id)
+    expect(take()).toEqual([{ _tag: "Accepted", run_id }])
+    start()
+    yield* pass("20 millis")
+    expect(take()).toEqual([{ _tag: "Started", run_id, started_at: begun }])
+    write(200, "a")
+    act(200, "Thinking")
+    yield* pass("250 millis")
+    expect(take()).toEqual([{ _tag: "Progressed", position: 200, text: "a", activity: "Thinking" }])
+    write(300, "b")
+    act(400, "Writing")
+    end("success")
+    yield* pass("20 millis")
+    expect(take()).toEqual([
+      { _tag: "Progressed", position: 300, text: "b" },
+      { _tag: "Progressed", position: 400, activity: "Writing" },
+      { _tag: "Ended", run: { run_id, status: "success", started_at: begun }, text: "ab" }
+    ])
+  })
 
-  it.effect("are told that a run has started before its first progress, even if its leader has not", () =>
-    Effect.gen(function* () {
-      const { follow, newRun } = yield* make
-      const { run_id, write } = yield* newRun
-      write(200, "a")
-      const { take } = yield* follow(run_id)
-      yield* pass("250 millis")
-      expect(tags(take())).toEqual(["Accepted", "Started", "Progressed"])
-      const { take: takeLater } = yield* follow(run_id, mark.accepted)
-      yield* pass("250 millis")
-      expect(tags(takeLater())).toEqual(["Started", "Progressed"])
-    })
-  )
+  it.effect("are told that a run has started before its first progress, even if its leader has not", function* () {
+    const { follow, newRun } = yield* make
+    const { run_id, write } = yield* newRun
+    write(200, "a")
+    const { take } = yield* follow(run_id)
+    yield* pass("250 millis")
+    expect(tags(take())).toEqual(["Accepted", "Started", "Progressed"])
+    const { take: takeLater } = yield* follow(run_id, mark.accepted)
+    yield* pass("250 millis")
+    expect(tags(takeLater())).toEqual(["Started", "Progressed"])
+  })
 
-  it.effect("share one read for all runs, and the updates", () =>
-    Effect.gen(function* () {
-      const { follow, newRun, reads } = yield* make
-      const runs = yield* Effect.replicateEffect(newRun, 3)
-      const followers = yield* Effect.forEach(runs, ({ run_id }) => Effect.replicateEffect(follow(run_id), 40))
-      for (const { start } of runs) start()
-      yield* pass("250 millis")
-      reads.splice(0)
-      for (const { write } of runs) write(200, "a")
-      yield* pass("250 millis")
-      expect(reads.length).toBeLessThanOrEqual(2)
-      expect(reads[0]).toHaveLength(3)
-      for (const ofRun of followers) {
-        const last = ofRun.map(({ got }) => got.at(-1))
-        expect(last[0]).toMatchObject({ _tag: "Progressed", text: "a" })
-        expect(new Set(last).size).toBe(1)
-      }
-    })
-  )
+  it.effect("share one read for all runs, and the updates", function* () {
+    const { follow, newRun, reads } = yield* make
+    const runs = yield* Effect.replicateEffect(newRun, 3)
+    const followers = yield* Effect.forEach(runs, ({ run_id }) => Effect.replicateEffect(follow(run_id), 40))
+    for (const { start } of runs) start()
+    yield* pass("250 millis")
+    reads.splice(0)
+    for (const { write } of runs) write(200, "a")
+    yield* pass("250 millis")
+    expect(reads.length).toBeLessThanOrEqual(2)
+    expect(reads[0]).toHaveLength(3)
+    for (const ofRun of followers) {
+      const last = ofRun.map(({ got }) => got.at(-1))
+      expect(last[0]).toMatchObject({ _tag: "Progressed", text: "a" })
+      expect(new Set(last).size).toBe(1)
+    }
+  })
 
-  it.effect("get everything in portions at their own pace, and delay nobody else", () =>
-    Effect.gen(function* () {
-      const { follow, followSlowly, newRun } = yield* make
-      const { run_id, write } = yield* newRun
-      const slow = yield* followSlowly(run_id)
-      const { got } = yield* follow(run_id)
-      const pieces = Array.from({ length: 16 }, (_, n) => String.fromCharCode(97 + n).repeat(16 * 1024))
-      for (const [n, piece] of pieces.entries()) {
-        write(200 + n, piece)
+  it.effect("get everything in portions at their own pace, and delay nobody else", function* () {
+    const { follow, followSlowly, newRun } = yield* make
+    const { run_id, write } = yield* newRun
+    const slow = yield* followSlowly(run_id)
+    const { got } = yield* follow(run_id)
+    const pieces = Array.from({ length: 16 }, (_, n) => String.fromCharCode(97 + n).repeat(16 * 1024))
+    for (const [n, piece] of pieces.entries()) {
+      write(200 + n, piece)
+      yield* pass("250 millis")
+    }
+    expect(textOf(got)).toBe(pieces.join(""))
+    expect(slow.portions.flat().map(({ _tag }) => _tag)).toEqual(["Accepted"])
+    for (let n = 0; n < 8; n++) {
+      yield* slow.takeNext
+      yield* pass("250 millis")
+    }
+    expect(textOf(slow.portions.flat())).toBe(pieces.join(""))
+    const sizes = slow.portions.map((portion) => textOf(portion).length)
+    expect(Math.max(...sizes)).toBe(64 * 1024)
+  })
+
+  it.effect("learn that the text starts over, or that they have missed some of it", function* () {
+    const { follow, newRun } = yield* make
+    const { restart, run_id, write } = yield* newRun
+    write(200, "first")
+    const [quick, late] = [yield* follow(run_id), yield* follow(run_id, 150)]
+    yield* pass("250 millis")
+    expect(tags(quick.take())).toEqual(["Accepted", "Started", "Progressed"])
+    expect(tags(late.take())).toEqual(["Progressed"])
+    restart(201)
+    write(300, "second")
+    yield* pass("250 millis")
+    const expected = [
+      { _tag: "Restarted", position: 201 },
+      { _tag: "Progressed", position: 300, text: "second" }
+    ]
+    expect(quick.take()).toEqual(expected)
+    const resumed = yield* follow(run_id, 200)
+    yield* pass("250 millis")
+    expect(resumed.take()).toEqual(expected)
+    const other = yield* follow(run_id, 299)
+    yield* pass("250 millis")
+    expect(tags(other.take())).toEqual(["Progressed"])
+  })
+
+  it.effect("of a flood get no more than a share of what a server can send", function* () {
+    const { follow, newRun } = yield* make
+    const { run_id, write } = yield* newRun
+    const followers = yield* Effect.replicateEffect(follow(run_id), 100)
+    yield* pass("250 millis")
+    for (let second = 0; second < 8; second++) {
+      for (let n = 0; n < 4; n++) {
+        write(1_000 + second * 4 + n, "x".repeat(64 * 1024))
         yield* pass("250 millis")
       }
-      expect(textOf(got)).toBe(pieces.join(""))
-      expect(slow.portions.flat().map(({ _tag }) => _tag)).toEqual(["Accepted"])
-      for (let n = 0; n < 8; n++) {
-        yield* slow.takeNext
-        yield* pass("250 millis")
-      }
-      expect(textOf(slow.portions.flat())).toBe(pieces.join(""))
-      const sizes = slow.portions.map((portion) => textOf(portion).length)
-      expect(Math.max(...sizes)).toBe(64 * 1024)
-    })
-  )
+    }
+    const sent = followers.reduce((sum, { got }) => sum + textOf(got).length, 0)
+    expect(sent).toBeGreaterThan(64_000_000)
+    expect(sent).toBeLessThan(8 * 16_000_000 + 100 * 64 * 1024)
+  })
 
-  it.effect("learn that the text starts over, or that they have missed some of it", () =>
-    Effect.gen(function* () {
-      const { follow, newRun } = yield* make
-      const { restart, run_id, write } = yield* newRun
-      write(200, "first")
-      const [quick, late] = [yield* follow(run_id), yield* follow(run_id, 150)]
-      yield* pass("250 millis")
-      expect(tags(quick.take())).toEqual(["Accepted", "Started", "Progressed"])
-      expect(tags(late.take())).toEqual(["Progressed"])
-      restart(201)
-      write(300, "second")
-      yield* pass("250 millis")
-      const expected = [
-        { _tag: "Restarted", position: 201 },
-        { _tag: "Progressed", position: 300, text: "second" }
-      ]
-      expect(quick.take()).toEqual(expected)
-      const resumed = yield* follow(run_id, 200)
-      yield* pass("250 millis")
-      expect(resumed.take()).toEqual(expected)
-      const other = yield* follow(run_id, 299)
-      yield* pass("250 millis")
-      expect(tags(other.take())).toEqual(["Progressed"])
-    })
-  )
+  it.effect("get a sign of life every 15 seconds", function* () {
+    const { follow, newRun } = yield* make
+    const { take } = yield* follow((yield* newRun).run_id)
+    take()
+    yield* pass("14 seconds")
+    expect(take()).toEqual([])
+    yield* pass("1 seconds")
+    expect(take()).toEqual([{ _tag: "Idle" }])
+  })
 
-  it.effect("of a flood get no more than a share of what a server can send", () =>
-    Effect.gen(function* () {
-      const { follow, newRun } = yield* make
-      const { run_id, write } = yield* newRun
-      const followers = yield* Effect.replicateEffect(follow(run_id), 100)
-      yield* pass("250 millis")
-      for (let second = 0; second < 8; second++) {
-        for (let n = 0; n < 4; n++) {
-          write(1_000 + second * 4 + n, "x".repeat(64 * 1024))
-          yield* pass("250 millis")
-        }
-      }
-      const sent = followers.reduce((sum, { got }) => sum + textOf(got).length, 0)
-      expect(sent).toBeGreaterThan(64_000_000)
-      expect(sent).toBeLessThan(8 * 16_000_000 + 100 * 64 * 1024)
-    })
-  )
+  it.effect("cost nothing when they are gone, or wait for nothing", function* () {
+    const { ends, follow, followSlowly, newRun, reads } = yield* make
+    yield* pass("10 seconds")
+    expect(reads).toEqual([])
+    const { run_id } = yield* newRun
+    yield* Effect.scoped(follow(run_id))
+    const slow = yield* newRun
+    yield* followSlowly(slow.run_id)
+    yield* pass("1 seconds")
+    reads.splice(0)
+    yield* pass("10 seconds")
+    expect(reads).toEqual([])
+    expect([...ends.keys()]).toEqual([slow.run_id])
+  })
 
-  it.effect("get a sign of life every 15 seconds", () =>
-    Effect.gen(function* () {
-      const { follow, newRun } = yield* make
-      const { take } = yield* follow((yield* newRun).run_id)
-      take()
-      yield* pass("14 seconds")
-      expect(take()).toEqual([])
-      yield* pass("1 seconds")
-      expect(take()).toEqual([{ _tag: "Idle" }])
-    })
-  )
-
-  it.effect("cost nothing when they are gone, or wait for nothing", () =>
-    Effect.gen(function* () {
-      const { ends, follow, followSlowly, newRun, reads } = yield* make
-      yield* pass("10 seconds")
-      expect(reads).toEqual([])
-      const { run_id } = yield* newRun
-      yield* Effect.scoped(follow(run_id))
-      const slow = yield* newRun
-      yield* followSlowly(slow.run_id)
-      yield* pass("1 seconds")
-      reads.splice(0)
-      yield* pass("10 seconds")
-      expect(reads).toEqual([])
-      expect([...ends.keys()]).toEqual([slow.run_id])
-    })
-  )
-
-  it.effect("are let go at a shutdown", () =>
-    Effect.gen(function* () {
-      const { follow, newRun, shutdown } = yield* make
-      const { ended } = yield* follow((yield* newRun).run_id)
-      expect(ended.pollUnsafe()).toBeUndefined()
-      yield* shutdown.stopWaiting
-      yield* settle
-      expect(ended.pollUnsafe()).toBeDefined()
-    })
-  )
+  it.effect("are let go at a shutdown", function* () {
+    const { follow, newRun, shutdown } = yield* make
+    const { ended } = yield* follow((yield* newRun).run_id)
+    expect(ended.pollUnsafe()).toBeUndefined()
+    yield* shutdown.stopWaiting
+    yield* settle
+    expect(ended.pollUnsafe()).toBeDefined()
+  })
 })

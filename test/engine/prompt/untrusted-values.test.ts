@@ -1,5 +1,5 @@
 /** What callers send is text in the prompt, whatever it is, and leaders can keep it apart from the template. */
-import { describe, expect, it } from "@effect/vitest"
+
 import { DateTime, Effect, Exit, Layer, Scope } from "effect"
 import fc from "fast-check"
 import { takeApart } from "../../../src/domain/prompt/PromptLayout.ts"
@@ -9,6 +9,7 @@ import { Renderer } from "../../../src/engine/prompt/Renderer.ts"
 import { Settings } from "../../../src/engine/Settings.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { evaluatedHere } from "../../support/EvaluatedHere.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { engine, lead, makeTeam, makeWebhook, ports } from "../Scenario.ts"
 
 const megabytes = Settings.layer({ maxPrompt: 8 * 1024 * 1024 })
@@ -136,8 +137,9 @@ describe("a prompt", () => {
   })
 })
 
-it.effect("reaches the leader with its template and values as they were accepted, also when it is sent again", () =>
-  Effect.gen(function* () {
+it.effect(
+  "reaches the leader with its template and values as they were accepted, also when it is sent again",
+  function* () {
     const kept = yield* Layer.build(ports)
     const start = (scope: Scope.Scope) =>
       Layer.buildWithScope(Layer.provide(engine(), Layer.succeedContext(kept)), scope)
@@ -168,5 +170,5 @@ it.effect("reaches the leader with its template and values as they were accepted
       ["{{text}}", { text: "sent" }],
       ["{{text}}", { text: "queued" }]
     ])
-  })
+  }
 )

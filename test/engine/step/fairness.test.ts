@@ -1,10 +1,10 @@
-import { expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, Latch, Layer, Queue, Scope } from "effect"
 import { Bus, LeaderBus } from "../../../src/bus/Bus.ts"
 import * as BusMemory from "../../../src/bus/BusMemory.ts"
 import { Unavailable } from "../../../src/domain/Errors.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
+import { expect, it } from "../../support/It.ts"
 import { engine, makeTeam, makeWebhook, until } from "../Scenario.ts"
 
 /** Teams, the work that their leaders were given, and webhooks of these kinds. */
@@ -90,20 +90,18 @@ it.effect("gives a slot to the team whose turn is longest ago, whatever its webh
   }).pipe(onBroker(brokerWith({ pings: false })))
 )
 
-it.effect("takes turns also when several servers do the steps", () =>
-  Effect.gen(function* () {
-    const kept = yield* Layer.build(Layer.merge(layerRepo, brokerWith({ pings: false })))
-    const server = Layer.build(Layer.fresh(Layer.provide(engine({ maxConcurrent: 1 }), Layer.succeedContext(kept))))
-    const [first, second] = [yield* server, yield* server]
-    const { trigger, turns } = yield* Effect.provide(
-      makeTeams({ a: ["queue"], b: ["refuse"], c: ["queue"] }),
-      Context.merge(kept, first)
-    )
-    yield* Effect.provide(trigger(2), Context.merge(kept, first))
-    yield* Effect.provide(trigger(2), Context.merge(kept, second))
-    expect(yield* turns(12)).toBe("a b c a b c a b c a b c")
-  })
-)
+it.effect("takes turns also when several servers do the steps", function* () {
+  const kept = yield* Layer.build(Layer.merge(layerRepo, brokerWith({ pings: false })))
+  const server = Layer.build(Layer.fresh(Layer.provide(engine({ maxConcurrent: 1 }), Layer.succeedContext(kept))))
+  const [first, second] = [yield* server, yield* server]
+  const { trigger, turns } = yield* Effect.provide(
+    makeTeams({ a: ["queue"], b: ["refuse"], c: ["queue"] }),
+    Context.merge(kept, first)
+  )
+  yield* Effect.provide(trigger(2), Context.merge(kept, first))
+  yield* Effect.provide(trigger(2), Context.merge(kept, second))
+  expect(yield* turns(12)).toBe("a b c a b c a b c a b c")
+})
 
 it.effect("keeps no slot for a team whose leader has left, and gives it the next one when the leader is back", () => {
   const broker = { pings: false }

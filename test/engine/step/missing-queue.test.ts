@@ -1,9 +1,9 @@
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { Bus } from "../../../src/bus/Bus.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
-import { echo, engineInMemory, inFlight, lead, makeTeam, makeWebhook, statusOf, until } from "../Scenario.ts"
+import { echo, inFlight, lead, makeTeam, makeWebhook, onEngineWith, statusOf, until } from "../Scenario.ts"
 
 /** A run that waits for the only slot, while its team's queue goes away. */
 const queueGoesAway = Effect.gen(function* () {
@@ -20,19 +20,18 @@ const queueGoesAway = Effect.gen(function* () {
   return { team, id }
 })
 
-it.effect("sends a run whose team's queue was missing once the queue is back", () =>
-  Effect.gen(function* () {
-    const { team, id } = yield* queueGoesAway
-    yield* advance("50 seconds")
-    expect(yield* statusOf(id)).toBe("queued")
-    yield* echo(team)
-    yield* advance("1 second")
-    yield* until(Effect.map(statusOf(id), (status) => status === "success"))
-  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
-)
+onEngineWith({ maxConcurrent: 1 })("sends a run whose team's queue was missing once the queue is back", function* () {
+  const { team, id } = yield* queueGoesAway
+  yield* advance("50 seconds")
+  expect(yield* statusOf(id)).toBe("queued")
+  yield* echo(team)
+  yield* advance("1 second")
+  yield* until(Effect.map(statusOf(id), (status) => status === "success"))
+})
 
-it.effect("ends a run as team_gone when its team's queue stays away for the run's timeout", () =>
-  Effect.gen(function* () {
+onEngineWith({ maxConcurrent: 1 })(
+  "ends a run as team_gone when its team's queue stays away for the run's timeout",
+  function* () {
     const { id } = yield* queueGoesAway
     yield* advance("59 seconds")
     expect(yield* statusOf(id)).toBe("queued")
@@ -40,5 +39,5 @@ it.effect("ends a run as team_gone when its team's queue stays away for the run'
     yield* until(Effect.map(inFlight, (total) => total === 0))
     const repo = yield* Repo
     expect(yield* repo.run(id)).toMatchObject({ status: "error", error: { code: "team_gone" } })
-  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
+  }
 )

@@ -1,6 +1,6 @@
 /** Paused teams: what is accepted waits, and nothing is sent. */
 
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Scope } from "effect"
 import type { TeamName } from "../../../src/domain/Team.ts"
 import { Teams } from "../../../src/engine/manage/Teams.ts"
@@ -9,12 +9,12 @@ import { advance } from "../../../src/testing.ts"
 import {
   echo,
   engine,
-  engineInMemory,
   inFlight,
   lead,
   makeTeam,
   makeWebhook,
-  ports,
+  onEngine,
+  onPorts,
   sendMessage,
   statusOf,
   until,
@@ -27,8 +27,9 @@ const resume = (team: TeamName) => Effect.flatMap(Teams, (teams) => teams.resume
 /** A server has looked at the rows again. */
 const anotherSecond = advance("1 second")
 
-it.effect("what is in flight goes on, what comes later waits without a slot, and is sent in order and at once", () =>
-  Effect.gen(function* () {
+onEngine(
+  "what is in flight goes on, what comes later waits without a slot, and is sent in order and at once",
+  function* () {
     const team = yield* makeTeam("deploy")
     const leader = yield* lead(team)
     const webhook = yield* makeWebhook(team)
@@ -48,11 +49,12 @@ it.effect("what is in flight goes on, what comes later waits without a slot, and
       yield* leader.answer("done")
     }
     expect((yield* webhook.submit("6")) && (yield* leader.next).text).toBe("6")
-  }).pipe(Effect.provide(engineInMemory()))
+  }
 )
 
-it.effect("triggers and messages are accepted also while no leader is connected, and refused again afterwards", () =>
-  Effect.gen(function* () {
+onEngine(
+  "triggers and messages are accepted also while no leader is connected, and refused again afterwards",
+  function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team)
     const queues = yield* makeWebhook(team, { when_team_stopped: "queue" })
@@ -73,39 +75,37 @@ it.effect("triggers and messages are accepted also while no leader is connected,
     yield* pause(idle)
     yield* resume(idle)
     expect((yield* Effect.flip(toIdle.submit("5")))._tag).toBe("TeamNotRunning")
-  }).pipe(Effect.provide(engineInMemory()))
+  }
 )
 
-it.effect("a server that takes over sends nothing of a paused team, and what is in flight goes on", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const first = yield* Scope.make()
-    const context = yield* Scope.provide(Layer.build(engine({ maxConcurrent: 1 })), first)
-    const leader = yield* lead(team)
-    const inWork = yield* Effect.gen(function* () {
-      const webhook = yield* makeWebhook(team)
-      const id = yield* webhook.submit("1")
-      yield* webhook.submit("2")
-      yield* leader.next
-      yield* pause(team)
-      return id
-    }).pipe(Effect.provide(context))
-    yield* anotherSecond
-    yield* Scope.close(first, Exit.void)
+onPorts("a server that takes over sends nothing of a paused team, and what is in flight goes on", function* () {
+  const team = yield* makeTeam("deploy")
+  const first = yield* Scope.make()
+  const context = yield* Scope.provide(Layer.build(engine({ maxConcurrent: 1 })), first)
+  const leader = yield* lead(team)
+  const inWork = yield* Effect.gen(function* () {
+    const webhook = yield* makeWebhook(team)
+    const id = yield* webhook.submit("1")
+    yield* webhook.submit("2")
+    yield* leader.next
+    yield* pause(team)
+    return id
+  }).pipe(Effect.provide(context))
+  yield* anotherSecond
+  yield* Scope.close(first, Exit.void)
 
-    yield* Effect.gen(function* () {
-      for (let i = 0; i < 5; i++) yield* anotherSecond
-      // The bus in memory outlives its engine here, so the run in work is sent once more.
-      expect(yield* waiting(team)).toBe(1)
-      yield* leader.answer("done")
-      yield* until(Effect.map(statusOf(inWork), (status) => status === "success"))
-      expect((yield* leader.next).text).toBe("1")
-      yield* leader.answer("done")
-      for (let i = 0; i < 3; i++) yield* anotherSecond
-      expect([yield* leader.idle, yield* waiting(team)]).toEqual([true, 0])
-      expect((yield* (yield* Repo).team(team)).queued).toBe(1)
-      yield* resume(team)
-      expect((yield* leader.next).text).toBe("2")
-    }).pipe(Effect.provide(engine({ maxConcurrent: 1 })))
-  }).pipe(Effect.provide(ports))
-)
+  yield* Effect.gen(function* () {
+    for (let i = 0; i < 5; i++) yield* anotherSecond
+    // The bus in memory outlives its engine here, so the run in work is sent once more.
+    expect(yield* waiting(team)).toBe(1)
+    yield* leader.answer("done")
+    yield* until(Effect.map(statusOf(inWork), (status) => status === "success"))
+    expect((yield* leader.next).text).toBe("1")
+    yield* leader.answer("done")
+    for (let i = 0; i < 3; i++) yield* anotherSecond
+    expect([yield* leader.idle, yield* waiting(team)]).toEqual([true, 0])
+    expect((yield* (yield* Repo).team(team)).queued).toBe(1)
+    yield* resume(team)
+    expect((yield* leader.next).text).toBe("2")
+  }).pipe(Effect.provide(engine({ maxConcurrent: 1 })))
+})

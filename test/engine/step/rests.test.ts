@@ -1,6 +1,6 @@
 /** Usage limits of agents: the run goes back to the head of its lane, and its team rests. */
 
-import { expect, it } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { DateTime, Effect, Exit, Layer, Scope } from "effect"
 import type { Delivery } from "../../../src/bus/Bus.ts"
 import { LeaderBus } from "../../../src/bus/Bus.ts"
@@ -13,12 +13,13 @@ import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
 import {
   engine,
-  engineInMemory,
   inFlight,
   lead,
   makeTeam,
   makeWebhook,
-  ports,
+  onEngine,
+  onEngineWith,
+  onPorts,
   statusOf,
   until,
   waiting
@@ -52,75 +53,72 @@ const limitedLeader = (team: TeamName, end: DateTime.Utc) =>
     return given
   })
 
-it.effect(
+onEngine(
   "of twenty queued runs, none ends and one is tried while the limit lasts, and all succeed in order after it",
-  () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const webhook = yield* makeWebhook(team, { retries: { max_retries: 3, backoff_seconds: 1 } })
-      const given = yield* limitedLeader(team, yield* later(40_000))
-      const texts = Array.from({ length: 20 }, (_, n) => `${n}`)
-      const ids = yield* Effect.forEach(texts, (text) => webhook.submit(text))
-      yield* untilItRests(team)
-      yield* advance("38 seconds")
-      expect(yield* Effect.forEach(ids, statusOf)).toEqual(ids.map(() => "queued"))
-      expect(given).toEqual(["0"])
-      expect([yield* waiting(team), yield* inFlight]).toEqual([0, 0])
+  function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team, { retries: { max_retries: 3, backoff_seconds: 1 } })
+    const given = yield* limitedLeader(team, yield* later(40_000))
+    const texts = Array.from({ length: 20 }, (_, n) => `${n}`)
+    const ids = yield* Effect.forEach(texts, (text) => webhook.submit(text))
+    yield* untilItRests(team)
+    yield* advance("38 seconds")
+    expect(yield* Effect.forEach(ids, statusOf)).toEqual(ids.map(() => "queued"))
+    expect(given).toEqual(["0"])
+    expect([yield* waiting(team), yield* inFlight]).toEqual([0, 0])
 
-      yield* advance("4 seconds")
-      yield* until(Effect.map(Effect.forEach(ids, statusOf), (all) => all.every((status) => status === "success")))
-      expect(given).toEqual(["0", ...texts])
-      const runs = yield* Effect.forEach(ids, (id) => Effect.flatMap(Repo, (repo) => repo.run(id)))
-      expect(runs.map(({ rests }) => rests)).toEqual([1, ...texts.slice(1).map(() => undefined)])
-      expect(runs.map(({ attempt, retried_by }) => [attempt, retried_by])).toEqual(runs.map(() => [1, undefined]))
-    }).pipe(Effect.provide(engineInMemory()))
+    yield* advance("4 seconds")
+    yield* until(Effect.map(Effect.forEach(ids, statusOf), (all) => all.every((status) => status === "success")))
+    expect(given).toEqual(["0", ...texts])
+    const runs = yield* Effect.forEach(ids, (id) => Effect.flatMap(Repo, (repo) => repo.run(id)))
+    expect(runs.map(({ rests }) => rests)).toEqual([1, ...texts.slice(1).map(() => undefined)])
+    expect(runs.map(({ attempt, retried_by }) => [attempt, retried_by])).toEqual(runs.map(() => [1, undefined]))
+  }
 )
 
-it.effect("the slot is free for other teams at once", () =>
-  Effect.gen(function* () {
-    const [limited, other] = [yield* makeTeam("limited"), yield* makeTeam("other")]
-    const [first, second] = [yield* makeWebhook(limited), yield* makeWebhook(other)]
-    const [leader, works] = [yield* lead(limited), yield* lead(other)]
-    yield* first.submit("1")
-    yield* leader.next
-    yield* second.submit("2")
-    expect(yield* works.idle).toBe(true)
-    yield* leader.limit(reason)
-    expect((yield* works.next).text).toBe("2")
-  }).pipe(Effect.provide(engineInMemory({ maxConcurrent: 1 })))
-)
+onEngineWith({ maxConcurrent: 1 })("the slot is free for other teams at once", function* () {
+  const [limited, other] = [yield* makeTeam("limited"), yield* makeTeam("other")]
+  const [first, second] = [yield* makeWebhook(limited), yield* makeWebhook(other)]
+  const [leader, works] = [yield* lead(limited), yield* lead(other)]
+  yield* first.submit("1")
+  yield* leader.next
+  yield* second.submit("2")
+  expect(yield* works.idle).toBe(true)
+  yield* leader.limit(reason)
+  expect((yield* works.next).text).toBe("2")
+})
 
-it.effect(
+onEngine(
   "a run that is cancelled while its team rests is not sent again, nor one that was cancelled before the reply",
-  () =>
-    Effect.gen(function* () {
-      const team = yield* makeTeam("deploy")
-      const webhook = yield* makeWebhook(team)
-      const leader = yield* lead(team)
-      const cancellation = yield* Cancellation
-      const id = yield* webhook.submit("1")
-      yield* leader.next
-      yield* leader.limit(reason)
-      yield* untilItRests(team)
-      yield* cancellation.cancel(id)
-      expect(yield* statusOf(id)).toBe("cancelled")
+  function* () {
+    const team = yield* makeTeam("deploy")
+    const webhook = yield* makeWebhook(team)
+    const leader = yield* lead(team)
+    const cancellation = yield* Cancellation
+    const id = yield* webhook.submit("1")
+    yield* leader.next
+    yield* leader.limit(reason)
+    yield* untilItRests(team)
+    yield* cancellation.cancel(id)
+    expect(yield* statusOf(id)).toBe("cancelled")
 
-      yield* resume(team)
-      const next = yield* webhook.submit("2")
-      yield* leader.next
-      yield* cancellation.cancel(next)
-      const last = yield* webhook.submit("3")
-      yield* leader.limit(reason, yield* later(20_000))
-      yield* until(Effect.map(inFlight, (out) => out === 0))
-      expect([yield* statusOf(next), yield* statusOf(last)]).toEqual(["cancelled", "queued"])
-      expect(yield* restsUntil(team)).toBeDefined()
-      yield* advance("22 seconds")
-      expect((yield* leader.next).text).toBe("3")
-    }).pipe(Effect.provide(engineInMemory()))
+    yield* resume(team)
+    const next = yield* webhook.submit("2")
+    yield* leader.next
+    yield* cancellation.cancel(next)
+    const last = yield* webhook.submit("3")
+    yield* leader.limit(reason, yield* later(20_000))
+    yield* until(Effect.map(inFlight, (out) => out === 0))
+    expect([yield* statusOf(next), yield* statusOf(last)]).toEqual(["cancelled", "queued"])
+    expect(yield* restsUntil(team)).toBeDefined()
+    yield* advance("22 seconds")
+    expect((yield* leader.next).text).toBe("3")
+  }
 )
 
-it.effect("a leader that gets the same prompt again repeats the limit, and works on it when the rest is over", () =>
-  Effect.gen(function* () {
+onEngine(
+  "a leader that gets the same prompt again repeats the limit, and works on it when the rest is over",
+  function* () {
     const team = yield* makeTeam("deploy")
     const webhook = yield* makeWebhook(team)
     const end = yield* later(10_000)
@@ -163,29 +161,27 @@ it.effect("a leader that gets the same prompt again repeats the limit, and works
     yield* advance("12 seconds")
     yield* until(Effect.map(statusOf(id), (status) => status === "success"))
     expect(repeated.at(-1)).toBe("Answered")
-  }).pipe(Effect.provide(engineInMemory()))
+  }
 )
 
-it.effect("a server that takes over keeps the rest, and ends it in time", () =>
-  Effect.gen(function* () {
-    const team = yield* makeTeam("deploy")
-    const first = yield* Scope.make()
-    const context = yield* Scope.provide(Layer.build(engine()), first)
-    const leader = yield* lead(team)
-    yield* Effect.gen(function* () {
-      const webhook = yield* makeWebhook(team)
-      yield* webhook.submit("1")
-      yield* leader.next
-      yield* leader.limit(reason, yield* later(30_000))
-      yield* untilItRests(team)
-    }).pipe(Effect.provide(context))
-    yield* Scope.close(first, Exit.void)
+onPorts("a server that takes over keeps the rest, and ends it in time", function* () {
+  const team = yield* makeTeam("deploy")
+  const first = yield* Scope.make()
+  const context = yield* Scope.provide(Layer.build(engine()), first)
+  const leader = yield* lead(team)
+  yield* Effect.gen(function* () {
+    const webhook = yield* makeWebhook(team)
+    yield* webhook.submit("1")
+    yield* leader.next
+    yield* leader.limit(reason, yield* later(30_000))
+    yield* untilItRests(team)
+  }).pipe(Effect.provide(context))
+  yield* Scope.close(first, Exit.void)
 
-    yield* Effect.gen(function* () {
-      yield* advance("28 seconds")
-      expect([yield* leader.idle, yield* waiting(team), yield* inFlight]).toEqual([true, 0, 0])
-      yield* advance("4 seconds")
-      expect((yield* leader.next).text).toBe("1")
-    }).pipe(Effect.provide(engine()))
-  }).pipe(Effect.provide(ports))
-)
+  yield* Effect.gen(function* () {
+    yield* advance("28 seconds")
+    expect([yield* leader.idle, yield* waiting(team), yield* inFlight]).toEqual([true, 0, 0])
+    yield* advance("4 seconds")
+    expect((yield* leader.next).text).toBe("1")
+  }).pipe(Effect.provide(engine()))
+})

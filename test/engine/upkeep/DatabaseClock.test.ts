@@ -1,5 +1,5 @@
 /** Servers whose own clocks are wrong, or are set while they run. */
-import { expect, it } from "@effect/vitest"
+
 import { Clock, Context, DateTime, Duration, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { describe } from "vitest"
@@ -9,6 +9,7 @@ import { Repo } from "../../../src/repo/Repo.ts"
 import { TimeStore } from "../../../src/repo/TimeStore.ts"
 import { stopwatch } from "../../../src/runtime/Stopwatch.ts"
 import { advance } from "../../../src/testing.ts"
+import { expect, it } from "../../support/It.ts"
 import { engine, lead, makeTeam, makeWebhook, ports } from "../Scenario.ts"
 
 const hour = 3_600_000
@@ -41,8 +42,9 @@ describe("the database's clock", () => {
     }))
   )
 
-  it.effect("counts, whatever the server's own is set to, and is corrected only as far as that is certain", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "counts, whatever the server's own is set to, and is corrected only as far as that is certain",
+    function* () {
       const own = yield* settable
       own.set(hour)
       const database = yield* Layer.build(slowDatabase)
@@ -64,43 +66,39 @@ describe("the database's clock", () => {
       yield* TestClock.adjust("1 minute")
       expect(yield* wrongBy).toBe(1_000)
       expect(stopwatch(clock) - began).toBe(60_000)
-    })
+    }
   )
 
-  it.effect("is compared again after the database was out of reach, and a difference is warned of once", () =>
-    Effect.gen(function* () {
-      const lines: Array<string> = []
-      const logger = Logger.make(({ logLevel, message }) => lines.push(`${logLevel} ${message}`))
-      const own = yield* settable
-      const clock = yield* Clock.Clock
-      let isAway = true
-      const database = Layer.succeed(TimeStore, {
-        databaseTime: Effect.suspend(() =>
-          isAway
-            ? new Unavailable({ what: "database", detail: "away" })
-            : Effect.succeed(clock.currentTimeMillisUnsafe())
-        )
-      })
-      const building = yield* Layer.build(Layer.provide(DatabaseClock.layer, database)).pipe(
-        Effect.provideService(Clock.Clock, own.clock),
-        Effect.provide(Logger.layer([logger])),
-        Effect.forkChild
+  it.effect("is compared again after the database was out of reach, and a difference is warned of once", function* () {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ logLevel, message }) => lines.push(`${logLevel} ${message}`))
+    const own = yield* settable
+    const clock = yield* Clock.Clock
+    let isAway = true
+    const database = Layer.succeed(TimeStore, {
+      databaseTime: Effect.suspend(() =>
+        isAway ? new Unavailable({ what: "database", detail: "away" }) : Effect.succeed(clock.currentTimeMillisUnsafe())
       )
-      yield* TestClock.adjust("10 seconds")
-      isAway = false
-      yield* TestClock.adjust("2 seconds")
-      yield* Fiber.join(building)
-      expect(lines.splice(0)).toEqual(["Warn the start waits for the database: away; trying again until it works"])
-      own.set(hour)
-      yield* TestClock.adjust("1 minute")
-      expect(lines).toEqual([expect.stringMatching(/^Warn This server's clock is 3600\.0 s ahead of the database's/)])
-      own.set(-2_000)
-      yield* TestClock.adjust("1 minute")
-      own.set(0)
-      yield* TestClock.adjust("1 minute")
-      expect(lines.slice(1)).toEqual(["Info This server's clock agrees with the database's again"])
     })
-  )
+    const building = yield* Layer.build(Layer.provide(DatabaseClock.layer, database)).pipe(
+      Effect.provideService(Clock.Clock, own.clock),
+      Effect.provide(Logger.layer([logger])),
+      Effect.forkChild
+    )
+    yield* TestClock.adjust("10 seconds")
+    isAway = false
+    yield* TestClock.adjust("2 seconds")
+    yield* Fiber.join(building)
+    expect(lines.splice(0)).toEqual(["Warn the start waits for the database: away; trying again until it works"])
+    own.set(hour)
+    yield* TestClock.adjust("1 minute")
+    expect(lines).toEqual([expect.stringMatching(/^Warn This server's clock is 3600\.0 s ahead of the database's/)])
+    own.set(-2_000)
+    yield* TestClock.adjust("1 minute")
+    own.set(0)
+    yield* TestClock.adjust("1 minute")
+    expect(lines.slice(1)).toEqual(["Info This server's clock agrees with the database's again"])
+  })
 })
 
 /** A clock on a database whose clock can be set. */
@@ -120,33 +118,29 @@ class BuiltClock extends Context.Service<BuiltClock, Clock.Clock>()("test/Clock"
 
 describe("a database's clock that is set while the server runs", () => {
   for (const by of [hour, -hour]) {
-    it.effect(`is followed slowly, so that no deadline passes because of it (by ${by} ms)`, () =>
-      Effect.gen(function* () {
-        const { database, lines, wrongBy } = yield* onSettable
-        expect(wrongBy()).toBe(0)
-        database.set(by)
-        yield* TestClock.adjust("1 minute")
-        expect(wrongBy()).toBe(Math.sign(by) * 6_000)
-        expect(lines).toEqual([
-          expect.stringMatching(/^The database's clock was set 3599\.5 s (forward|back)/),
-          expect.anything()
-        ])
-        database.set(0)
-        yield* TestClock.adjust("1 minute")
-        expect(wrongBy()).toBe(0)
-      })
-    )
+    it.effect(`is followed slowly, so that no deadline passes because of it (by ${by} ms)`, function* () {
+      const { database, lines, wrongBy } = yield* onSettable
+      expect(wrongBy()).toBe(0)
+      database.set(by)
+      yield* TestClock.adjust("1 minute")
+      expect(wrongBy()).toBe(Math.sign(by) * 6_000)
+      expect(lines).toEqual([
+        expect.stringMatching(/^The database's clock was set 3599\.5 s (forward|back)/),
+        expect.anything()
+      ])
+      database.set(0)
+      yield* TestClock.adjust("1 minute")
+      expect(wrongBy()).toBe(0)
+    })
   }
 
-  it.effect("is followed at once if the server's own clock changed as much: the machine was asleep", () =>
-    Effect.gen(function* () {
-      const { database, own, wrongBy } = yield* onSettable
-      database.set(hour)
-      own.set(hour)
-      yield* TestClock.adjust("5 seconds")
-      expect(wrongBy()).toBe(hour)
-    })
-  )
+  it.effect("is followed at once if the server's own clock changed as much: the machine was asleep", function* () {
+    const { database, own, wrongBy } = yield* onSettable
+    database.set(hour)
+    own.set(hour)
+    yield* TestClock.adjust("5 seconds")
+    expect(wrongBy()).toBe(hour)
+  })
 })
 
 /** One more engine on these ports, whose clock may be wrong and is not the test's; what it runs on ends with the scope. */
@@ -162,8 +156,9 @@ describe("two servers on one database", () => {
     ["set forward while it runs", 0, hour],
     ["set back while it runs", 0, -hour]
   ] as const) {
-    it.effect(`agree on deadlines and on what is late while the clock of the server of the ticks is ${how}`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `agree on deadlines and on what is late while the clock of the server of the ticks is ${how}`,
+      function* () {
         const own = yield* settable
         own.set(before)
         const shared = yield* Layer.build(ports)
@@ -201,7 +196,7 @@ describe("two servers on one database", () => {
           const third = yield* webhook.submit("third")
           expect((yield* leader.next).prompt.run_id).toBe(third)
         }).pipe(Effect.provide(other))
-      })
+      }
     )
   }
 })

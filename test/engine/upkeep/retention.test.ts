@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { auditEventIdAt, makeRunId } from "../../../src/domain/Id.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
@@ -7,6 +6,7 @@ import { HistoryStore } from "../../../src/repo/history/HistoryStore.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance, layerRepo } from "../../../src/testing.ts"
 import { acceptOne, step } from "../../repo/contract/fixtures.ts"
+import { describe, expect, it } from "../../support/It.ts"
 
 const team = TeamName.make("ops")
 
@@ -66,12 +66,10 @@ describe("steps past their retention", () => {
   const world = (retention: Option.Option<Duration.Duration>) =>
     Upkeep.stepsRetention(retention).pipe(Layer.provideMerge(layerRepo))
 
-  it.effect("are removed once they are too old, and stay when there is no retention", () =>
-    Effect.gen(function* () {
-      expect(yield* story.pipe(Effect.provide(world(Option.some(Duration.hours(10)))))).toEqual([1, 0])
-      expect(yield* story.pipe(Effect.provide(world(Option.none())))).toEqual([1, 1])
-    })
-  )
+  it.effect("are removed once they are too old, and stay when there is no retention", function* () {
+    expect(yield* story.pipe(Effect.provide(world(Option.some(Duration.hours(10)))))).toEqual([1, 0])
+    expect(yield* story.pipe(Effect.provide(world(Option.none())))).toEqual([1, 1])
+  })
 })
 
 describe("runs past their retention", () => {

@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option, Redacted } from "effect"
 import { makeWebhookId } from "../../../src/domain/Id.ts"
 import * as SecretKeyAgreement from "../../../src/engine/verify/SecretKeyAgreement.ts"
@@ -20,42 +19,39 @@ import { Repo } from "../../../src/repo/Repo.ts"
 import { layerRepo } from "../../../src/testing.ts"
 import { newDestination } from "../../repo/contract/delivery/fixtures.ts"
 import { createWebhook } from "../../repo/contract/fixtures.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { untilEffect } from "../../support/Until.ts"
 
 const secret = Redacted.make("It's a Secret to Everybody")
 
 describe("a secret at rest", () => {
-  it.effect("is read with its key and for its webhook only, and not when it was changed", () =>
-    Effect.gen(function* () {
-      const [key, other] = [yield* makeKey, yield* makeKey]
-      const [id, another] = [yield* makeWebhookId, yield* makeWebhookId]
-      const sealed = seal(key, secret, id)
-      expect(Redacted.value(open([other, key], sealed, id)!)).toBe(Redacted.value(secret))
-      expect(sealed.startsWith(`${keyId(key)}.`)).toBe(true)
-      expect(seal(key, secret, id)).not.toBe(sealed)
-      expect(open([other], sealed, id)).toBeUndefined()
-      expect(open([key], sealed, another)).toBeUndefined()
-      const at = sealed.length - 10
-      const changed = `${sealed.slice(0, at)}${sealed[at] === "A" ? "B" : "A"}${sealed.slice(at + 1)}`
-      for (const wrong of [changed, `${keyId(key)}.`, `${keyId(key)}.AAAA`, "", sealed.slice(9)]) {
-        expect(open([key], wrong, id), wrong).toBeUndefined()
-      }
-    })
-  )
+  it.effect("is read with its key and for its webhook only, and not when it was changed", function* () {
+    const [key, other] = [yield* makeKey, yield* makeKey]
+    const [id, another] = [yield* makeWebhookId, yield* makeWebhookId]
+    const sealed = seal(key, secret, id)
+    expect(Redacted.value(open([other, key], sealed, id)!)).toBe(Redacted.value(secret))
+    expect(sealed.startsWith(`${keyId(key)}.`)).toBe(true)
+    expect(seal(key, secret, id)).not.toBe(sealed)
+    expect(open([other], sealed, id)).toBeUndefined()
+    expect(open([key], sealed, another)).toBeUndefined()
+    const at = sealed.length - 10
+    const changed = `${sealed.slice(0, at)}${sealed[at] === "A" ? "B" : "A"}${sealed.slice(at + 1)}`
+    for (const wrong of [changed, `${keyId(key)}.`, `${keyId(key)}.AAAA`, "", sealed.slice(9)]) {
+      expect(open([key], wrong, id), wrong).toBeUndefined()
+    }
+  })
 
-  it.effect("has a key of 32 bytes, in base64 or as hexadecimal digits, that no error shows", () =>
-    Effect.gen(function* () {
-      const key = yield* makeKey
-      const hex = Buffer.from(Redacted.value(key)).toString("hex")
-      for (const text of [keyText(key), keyText(key).replace("=", ""), hex, hex.toUpperCase()]) {
-        expect(keyId(parseKey(text)!)).toBe(keyId(key))
-      }
-      for (const text of ["", "short", `${hex}00`, keyText(key).slice(4), `${keyText(key)} `, "x".repeat(64)]) {
-        expect(parseKey(text), text).toBeUndefined()
-      }
-      expect(JSON.stringify({ key })).not.toContain(hex.slice(0, 8))
-    })
-  )
+  it.effect("has a key of 32 bytes, in base64 or as hexadecimal digits, that no error shows", function* () {
+    const key = yield* makeKey
+    const hex = Buffer.from(Redacted.value(key)).toString("hex")
+    for (const text of [keyText(key), keyText(key).replace("=", ""), hex, hex.toUpperCase()]) {
+      expect(keyId(parseKey(text)!)).toBe(keyId(key))
+    }
+    for (const text of ["", "short", `${hex}00`, keyText(key).slice(4), `${keyText(key)} `, "x".repeat(64)]) {
+      expect(parseKey(text), text).toBeUndefined()
+    }
+    expect(JSON.stringify({ key })).not.toContain(hex.slice(0, 8))
+  })
 })
 
 /** What a server with these keys does at its start. */

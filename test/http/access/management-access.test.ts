@@ -1,5 +1,5 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { describe, expect, it } from "../../support/It.ts"
 import { type Answer, call, refusal, wire } from "../Client.ts"
 import { adminKey, hello, type Options, start } from "../Server.ts"
 
@@ -34,74 +34,62 @@ const startBehindProxy = (options: Options = {}) =>
   )
 
 describe("the management", () => {
-  it.live("does not exist for addresses that may not call it, whatever they ask for and show", () =>
-    Effect.gen(function* () {
-      const { from } = yield* startBehindProxy()
-      const unknown = essence(yield* from("192.0.2.7", "GET", "/api/nothing"))
-      expect(unknown.status).toBe(404)
-      for (const path of management) {
-        for (const method of ["GET", "POST", "DELETE", "OPTIONS"]) {
-          const answer = yield* from("203.0.113.9", method, path, { headers: { accept: "text/html" } })
-          expect(essence(answer), `${method} ${path}`).toStrictEqual(unknown)
-        }
+  it.live("does not exist for addresses that may not call it, whatever they ask for and show", function* () {
+    const { from } = yield* startBehindProxy()
+    const unknown = essence(yield* from("192.0.2.7", "GET", "/api/nothing"))
+    expect(unknown.status).toBe(404)
+    for (const path of management) {
+      for (const method of ["GET", "POST", "DELETE", "OPTIONS"]) {
+        const answer = yield* from("203.0.113.9", method, path, { headers: { accept: "text/html" } })
+        expect(essence(answer), `${method} ${path}`).toStrictEqual(unknown)
       }
-    })
-  )
+    }
+  })
 
-  it.live("is open to the addresses that may call it", () =>
-    Effect.gen(function* () {
-      const { from } = yield* startBehindProxy()
-      for (const address of ["192.0.2.7", "2001:db8::1", "203.0.113.9, 192.0.2.7"]) {
-        for (const path of ["/api/teams", "/metrics", "/docs", "/openapi.json"]) {
-          expect((yield* from(address, "GET", path)).status, `${path} from ${address}`).toBe(200)
-        }
+  it.live("is open to the addresses that may call it", function* () {
+    const { from } = yield* startBehindProxy()
+    for (const address of ["192.0.2.7", "2001:db8::1", "203.0.113.9, 192.0.2.7"]) {
+      for (const path of ["/api/teams", "/metrics", "/docs", "/openapi.json"]) {
+        expect((yield* from(address, "GET", path)).status, `${path} from ${address}`).toBe(200)
       }
-    })
-  )
+    }
+  })
 
-  it.live("leaves triggers, their runs and health open to everyone", () =>
-    Effect.gen(function* () {
-      const { from, team, webhook } = yield* startBehindProxy()
-      const hook = yield* webhook(yield* team("ops"))
-      const stranger = "203.0.113.9"
-      const answered = yield* from(stranger, "POST", `${hook.path}?wait=true`, { body: hello })
-      expect(answered.json).toMatchObject({ status: "success", response: "echo: hello" })
-      expect((yield* from(stranger, "GET", `${hook.path}/runs/${answered.json.run_id}`)).status).toBe(200)
-      const headers = { authorization: `Bearer ${hook.token}` }
-      expect((yield* from(stranger, "POST", "/webhook/trigger", { body: hello, headers })).status).toBe(202)
-      expect(refusal(yield* from(stranger, "GET", hook.path))).toStrictEqual([405, "method_not_allowed"])
-      for (const path of ["/health/live", "/health/ready", "/health/ready?verbose"]) {
-        expect((yield* from(stranger, "GET", path)).status, path).toBe(200)
-      }
-    })
-  )
+  it.live("leaves triggers, their runs and health open to everyone", function* () {
+    const { from, team, webhook } = yield* startBehindProxy()
+    const hook = yield* webhook(yield* team("ops"))
+    const stranger = "203.0.113.9"
+    const answered = yield* from(stranger, "POST", `${hook.path}?wait=true`, { body: hello })
+    expect(answered.json).toMatchObject({ status: "success", response: "echo: hello" })
+    expect((yield* from(stranger, "GET", `${hook.path}/runs/${answered.json.run_id}`)).status).toBe(200)
+    const headers = { authorization: `Bearer ${hook.token}` }
+    expect((yield* from(stranger, "POST", "/webhook/trigger", { body: hello, headers })).status).toBe(202)
+    expect(refusal(yield* from(stranger, "GET", hook.path))).toStrictEqual([405, "method_not_allowed"])
+    for (const path of ["/health/live", "/health/ready", "/health/ready?verbose"]) {
+      expect((yield* from(stranger, "GET", path)).status, path).toBe(200)
+    }
+  })
 
-  it.live("does not take a caller's own word for its address", () =>
-    Effect.gen(function* () {
-      const { from } = yield* startBehindProxy({ trustedProxies: [], allowFrom: ["192.0.2.0/24"] })
-      expect((yield* from("192.0.2.7", "GET", "/api/teams")).status).toBe(404)
-    })
-  )
+  it.live("does not take a caller's own word for its address", function* () {
+    const { from } = yield* startBehindProxy({ trustedProxies: [], allowFrom: ["192.0.2.0/24"] })
+    expect((yield* from("192.0.2.7", "GET", "/api/teams")).status).toBe(404)
+  })
 
-  it.live("is closed for a request that names the whole URL, too", () =>
-    Effect.gen(function* () {
-      const { port } = yield* start({ allowFrom: ["192.0.2.0/24"] })
-      const first = (target: string) =>
-        Effect.map(
-          wire(port, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
-          ({ text }) => text.split("\r\n")[0]
-        )
-      expect(yield* first("http://x/metrics")).toBe("HTTP/1.1 404 Not Found")
-      expect(yield* first("http://x/webhook/../metrics")).toBe("HTTP/1.1 404 Not Found")
-      expect(yield* first("/webhook/..%2fmetrics")).toBe("HTTP/1.1 404 Not Found")
-      expect(yield* first("http://x/health/live")).toBe("HTTP/1.1 200 OK")
-    })
-  )
+  it.live("is closed for a request that names the whole URL, too", function* () {
+    const { port } = yield* start({ allowFrom: ["192.0.2.0/24"] })
+    const first = (target: string) =>
+      Effect.map(
+        wire(port, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
+        ({ text }) => text.split("\r\n")[0]
+      )
+    expect(yield* first("http://x/metrics")).toBe("HTTP/1.1 404 Not Found")
+    expect(yield* first("http://x/webhook/../metrics")).toBe("HTTP/1.1 404 Not Found")
+    expect(yield* first("/webhook/..%2fmetrics")).toBe("HTTP/1.1 404 Not Found")
+    expect(yield* first("http://x/health/live")).toBe("HTTP/1.1 200 OK")
+  })
 
-  it.live("is open to everyone unless the operator says otherwise", () =>
-    Effect.gen(function* () {
-      const { origin } = yield* start()
-      expect((yield* call(origin)("GET", "/metrics")).status).toBe(200)
-    })
-  )
+  it.live("is open to everyone unless the operator says otherwise", function* () {
+    const { origin } = yield* start()
+    expect((yield* call(origin)("GET", "/metrics")).status).toBe(200)
+  })
 })

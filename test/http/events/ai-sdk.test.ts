@@ -1,9 +1,10 @@
 /** The events of a run, read by the AI SDK's own client. */
-import { describe, expect, it } from "@effect/vitest"
+
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai"
 import { Context, Deferred, Effect } from "effect"
 import type { NumberedProgress } from "../../../src/domain/run/Progress.ts"
 import { ProgressReports } from "../../../src/engine/progress/ProgressReports.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { failing, type Leader, start } from "../Server.ts"
 
 type Part = NumberedProgress | { readonly answer: string }
@@ -72,111 +73,99 @@ const startSpeaking = Effect.gen(function* () {
 })
 
 describe("the UI message stream of the AI SDK", () => {
-  it.live("has the headers of its protocol", () =>
-    Effect.gen(function* () {
-      const { http, hook } = yield* startSpeaking
-      const { headers, status, text } = yield* http("POST", `${hook.path}?format=ai-sdk`, {
-        body: { variables: { text: JSON.stringify([{ answer: "Yes" }]) } }
+  it.live("has the headers of its protocol", function* () {
+    const { http, hook } = yield* startSpeaking
+    const { headers, status, text } = yield* http("POST", `${hook.path}?format=ai-sdk`, {
+      body: { variables: { text: JSON.stringify([{ answer: "Yes" }]) } }
+    })
+    expect(status).toBe(200)
+    expect(headers.get("content-type")).toBe("text/event-stream")
+    expect(headers.get("x-vercel-ai-ui-message-stream")).toBe("v1")
+    expect(text).toMatch(/\n\ndata: \[DONE\]\n\n$/)
+  })
+
+  it.live("is a message with the text that the agent wrote, and its activity on the side", function* () {
+    const { hook, origin, url } = yield* startSpeaking
+    const parts = [
+      { seq: 0, text: "Hel" },
+      { seq: 1, activity: "Thinking" },
+      { seq: 2, text: "lo." },
+      { answer: "Hello." }
+    ]
+    const header = chat(`${origin}/webhook/trigger`, { authorization: `Bearer ${hook.token}` })
+    for (const transport of [chat(url), header]) {
+      const { chunks, errors, message, texts } = yield* read(yield* ask(transport, parts))
+      expect(errors).toEqual([])
+      expect(texts).toEqual([["Hello.", "done"]])
+      expect(message!.metadata).toEqual({ run_id: message!.id, status: "success", session_id: "s-1" })
+      expect(chunks).toContainEqual({ type: "data-activity", data: { text: "Thinking" }, transient: true })
+    }
+  })
+
+  it.live("ends with the answer, whatever the agent has written before", function* () {
+    const { url } = yield* startSpeaking
+    const texts = (...parts: ReadonlyArray<Part>) =>
+      Effect.gen(function* () {
+        const result = yield* read(yield* ask(chat(url), parts))
+        expect(result.errors).toEqual([])
+        return result.texts
       })
-      expect(status).toBe(200)
-      expect(headers.get("content-type")).toBe("text/event-stream")
-      expect(headers.get("x-vercel-ai-ui-message-stream")).toBe("v1")
-      expect(text).toMatch(/\n\ndata: \[DONE\]\n\n$/)
-    })
-  )
+    expect(yield* texts({ answer: "Only the answer" })).toEqual([["Only the answer", "done"]])
+    expect(yield* texts({ seq: 0, text: "Half of" }, { answer: "Half of it" })).toEqual([["Half of it", "done"]])
+    const looked = "I look at it.\n\nIt works.\n"
+    expect(yield* texts({ seq: 0, text: looked }, { answer: "It works." })).toEqual([[looked, "done"]])
+    expect(yield* texts({ seq: 0, text: "I look at it." }, { answer: "It works." })).toEqual([
+      ["I look at it.", "done"],
+      ["It works.", "done"]
+    ])
+    expect(yield* texts({ seq: 0, text: "Only progress" }, { answer: "" })).toEqual([["Only progress", "done"]])
+  })
 
-  it.live("is a message with the text that the agent wrote, and its activity on the side", () =>
-    Effect.gen(function* () {
-      const { hook, origin, url } = yield* startSpeaking
-      const parts = [
-        { seq: 0, text: "Hel" },
-        { seq: 1, activity: "Thinking" },
-        { seq: 2, text: "lo." },
-        { answer: "Hello." }
-      ]
-      const header = chat(`${origin}/webhook/trigger`, { authorization: `Bearer ${hook.token}` })
-      for (const transport of [chat(url), header]) {
-        const { chunks, errors, message, texts } = yield* read(yield* ask(transport, parts))
-        expect(errors).toEqual([])
-        expect(texts).toEqual([["Hello.", "done"]])
-        expect(message!.metadata).toEqual({ run_id: message!.id, status: "success", session_id: "s-1" })
-        expect(chunks).toContainEqual({ type: "data-activity", data: { text: "Thinking" }, transient: true })
-      }
-    })
-  )
-
-  it.live("ends with the answer, whatever the agent has written before", () =>
-    Effect.gen(function* () {
-      const { url } = yield* startSpeaking
-      const texts = (...parts: ReadonlyArray<Part>) =>
-        Effect.gen(function* () {
-          const result = yield* read(yield* ask(chat(url), parts))
-          expect(result.errors).toEqual([])
-          return result.texts
-        })
-      expect(yield* texts({ answer: "Only the answer" })).toEqual([["Only the answer", "done"]])
-      expect(yield* texts({ seq: 0, text: "Half of" }, { answer: "Half of it" })).toEqual([["Half of it", "done"]])
-      const looked = "I look at it.\n\nIt works.\n"
-      expect(yield* texts({ seq: 0, text: looked }, { answer: "It works." })).toEqual([[looked, "done"]])
-      expect(yield* texts({ seq: 0, text: "I look at it." }, { answer: "It works." })).toEqual([
-        ["I look at it.", "done"],
-        ["It works.", "done"]
-      ])
-      expect(yield* texts({ seq: 0, text: "Only progress" }, { answer: "" })).toEqual([["Only progress", "done"]])
-    })
-  )
-
-  it.live("begins another text when the work starts over", () =>
-    Effect.gen(function* () {
-      const { context, origin, team, webhook } = yield* start()
-      const { record } = Context.get(context, ProgressReports)
-      const isShown = yield* Deferred.make<void>()
-      const restarting: Leader = ({ prompt: { run_id }, reply }) =>
-        record({ run_id, seq: 5, text: "The first try" }).pipe(
-          Effect.andThen(Deferred.await(isShown)),
-          Effect.andThen(record({ run_id, seq: 0, text: "The second try" })),
-          Effect.andThen(reply({ _tag: "Answered", response: "The second try worked" }))
-        )
-      const hook = yield* webhook(yield* team("restarting", restarting))
-      const stream = (yield* ask(chat(`${origin}${hook.path}`), [])).pipeThrough(
-        new TransformStream<UIMessageChunk, UIMessageChunk>({
-          transform: (chunk, controller) => {
-            controller.enqueue(chunk)
-            if (chunk.type === "text-delta") Deferred.doneUnsafe(isShown, Effect.void)
-          }
-        })
+  it.live("begins another text when the work starts over", function* () {
+    const { context, origin, team, webhook } = yield* start()
+    const { record } = Context.get(context, ProgressReports)
+    const isShown = yield* Deferred.make<void>()
+    const restarting: Leader = ({ prompt: { run_id }, reply }) =>
+      record({ run_id, seq: 5, text: "The first try" }).pipe(
+        Effect.andThen(Deferred.await(isShown)),
+        Effect.andThen(record({ run_id, seq: 0, text: "The second try" })),
+        Effect.andThen(reply({ _tag: "Answered", response: "The second try worked" }))
       )
-      expect((yield* read(stream)).texts).toEqual([
-        ["The first try", "done"],
-        ["The second try worked", "done"]
-      ])
-    })
-  )
+    const hook = yield* webhook(yield* team("restarting", restarting))
+    const stream = (yield* ask(chat(`${origin}${hook.path}`), [])).pipeThrough(
+      new TransformStream<UIMessageChunk, UIMessageChunk>({
+        transform: (chunk, controller) => {
+          controller.enqueue(chunk)
+          if (chunk.type === "text-delta") Deferred.doneUnsafe(isShown, Effect.void)
+        }
+      })
+    )
+    expect((yield* read(stream)).texts).toEqual([
+      ["The first try", "done"],
+      ["The second try worked", "done"]
+    ])
+  })
 
-  it.live("of a run that has begun or ended is read from its beginning, as a client that resumes does", () =>
-    Effect.gen(function* () {
-      const { url } = yield* startSpeaking
-      const transport = chat(url)
-      const { message } = yield* read(yield* ask(transport, [{ seq: 0, text: "Yes" }, { answer: "Yes" }]))
-      const again = yield* Effect.promise(() => transport.reconnectToStream({ chatId: message!.id }))
-      expect((yield* read(again!)).message).toEqual(message)
-    })
-  )
+  it.live("of a run that has begun or ended is read from its beginning, as a client that resumes does", function* () {
+    const { url } = yield* startSpeaking
+    const transport = chat(url)
+    const { message } = yield* read(yield* ask(transport, [{ seq: 0, text: "Yes" }, { answer: "Yes" }]))
+    const again = yield* Effect.promise(() => transport.reconnectToStream({ chatId: message!.id }))
+    expect((yield* read(again!)).message).toEqual(message)
+  })
 
-  it.live("has the error of a run that failed, and ends a cancelled one as aborted", () =>
-    Effect.gen(function* () {
-      const { admin, origin, team, webhook } = yield* start()
-      const failed = yield* webhook(yield* team("failing", failing))
-      const { chunks, errors } = yield* read(yield* ask(chat(`${origin}${failed.path}`), [{ answer: "" }]))
-      expect(errors.map(String)).toEqual(["Error: no disk"])
-      expect(chunks.map(({ type }) => type)).toEqual(["start", "error", "finish"])
-      expect(chunks.at(-1)).toMatchObject({ messageMetadata: { status: "error" } })
+  it.live("has the error of a run that failed, and ends a cancelled one as aborted", function* () {
+    const { admin, origin, team, webhook } = yield* start()
+    const failed = yield* webhook(yield* team("failing", failing))
+    const { chunks, errors } = yield* read(yield* ask(chat(`${origin}${failed.path}`), [{ answer: "" }]))
+    expect(errors.map(String)).toEqual(["Error: no disk"])
+    expect(chunks.map(({ type }) => type)).toEqual(["start", "error", "finish"])
+    expect(chunks.at(-1)).toMatchObject({ messageMetadata: { status: "error" } })
 
-      const silent = yield* webhook(yield* team("silent", () => Effect.never))
-      const stream = yield* ask(chat(`${origin}${silent.path}`), [])
-      const [{ run_id }] = (yield* admin("GET", `/api/webhooks/${silent.id}/runs`)).json.data
-      yield* admin("POST", `/api/runs/${run_id}/cancel`)
-      expect((yield* read(stream)).chunks.map(({ type }) => type)).toEqual(["start", "abort"])
-    })
-  )
+    const silent = yield* webhook(yield* team("silent", () => Effect.never))
+    const stream = yield* ask(chat(`${origin}${silent.path}`), [])
+    const [{ run_id }] = (yield* admin("GET", `/api/webhooks/${silent.id}/runs`)).json.data
+    yield* admin("POST", `/api/runs/${run_id}/cancel`)
+    expect((yield* read(stream)).chunks.map(({ type }) => type)).toEqual(["start", "abort"])
+  })
 })

@@ -1,6 +1,7 @@
 /** Runs that wait for a person's approval, for those who decide. */
-import { describe, expect, it } from "@effect/vitest"
+
 import { Effect } from "effect"
+import { describe, expect, it } from "../../support/It.ts"
 import { receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
@@ -19,8 +20,9 @@ const guarded = Effect.gen(function* () {
 })
 
 describe("a run that waits for approval", () => {
-  it.live("is listed as one that asks, and is sent or cancelled by the first decision, which is recorded", () =>
-    Effect.gen(function* () {
+  it.live(
+    "is listed as one that asks, and is sent or cancelled by the first decision, which is recorded",
+    function* () {
       const { admin, asking, decide, hook, http, shown, trigger } = yield* guarded
       expect(refusal(yield* http("POST", `${hook.path}?wait=true`, { body: hello }))).toEqual([400, "invalid_wait"])
       const [one, other] = [yield* trigger, yield* trigger]
@@ -55,45 +57,41 @@ describe("a run that waits for approval", () => {
           ["run.denied", other]
         ])
       )
-    })
+    }
   )
 
-  it.live("needs no approval if a person starts or replays it", () =>
-    Effect.gen(function* () {
-      const { admin, decide, hook, shown, trigger } = yield* guarded
-      const started = yield* admin("POST", `/api/webhooks/${hook.id}/runs?wait=true`, { body: hello })
-      expect(started).toMatchObject({ status: 200, json: { response: "echo: hello" } })
-      const denied = yield* trigger
-      yield* decide(denied, "deny")
-      const replayed = yield* admin("POST", `/api/runs/${denied}/replay?wait=true`, { body: {} })
-      expect(replayed).toMatchObject({ status: 200 })
-      expect((yield* shown(replayed.json.run_id)).decided_by).toBeUndefined()
-    })
-  )
+  it.live("needs no approval if a person starts or replays it", function* () {
+    const { admin, decide, hook, shown, trigger } = yield* guarded
+    const started = yield* admin("POST", `/api/webhooks/${hook.id}/runs?wait=true`, { body: hello })
+    expect(started).toMatchObject({ status: 200, json: { response: "echo: hello" } })
+    const denied = yield* trigger
+    yield* decide(denied, "deny")
+    const replayed = yield* admin("POST", `/api/runs/${denied}/replay?wait=true`, { body: {} })
+    expect(replayed).toMatchObject({ status: 200 })
+    expect((yield* shown(replayed.json.run_id)).decided_by).toBeUndefined()
+  })
 
-  it.live("is told to the destinations that want it, once, with its prompt", () =>
-    Effect.gen(function* () {
-      const { port, received } = yield* receiver(200)
-      const { admin, decide, hook, trigger } = yield* guarded
-      const body = {
-        ...{ kind: "slack", url: `http://127.0.0.1:${port}/slack` },
-        events: ["run.awaiting_approval", "run.cancelled"]
-      }
-      yield* admin("POST", `/api/webhooks/${hook.id}/destinations`, { body })
-      const id = yield* trigger
-      yield* untilEffect(
-        "it is told",
-        Effect.sync(() => received.length === 1)
-      )
-      const { blocks, text } = JSON.parse(received[0]!.body)
-      expect(text).toBe("a webhook waits for approval")
-      expect(JSON.stringify(blocks)).toContain("hello")
-      yield* decide(id, "deny")
-      yield* untilEffect(
-        "its end is told",
-        Effect.sync(() => received.length === 2)
-      )
-      expect(JSON.parse(received[1]!.body).text).toBe("a webhook was cancelled")
-    })
-  )
+  it.live("is told to the destinations that want it, once, with its prompt", function* () {
+    const { port, received } = yield* receiver(200)
+    const { admin, decide, hook, trigger } = yield* guarded
+    const body = {
+      ...{ kind: "slack", url: `http://127.0.0.1:${port}/slack` },
+      events: ["run.awaiting_approval", "run.cancelled"]
+    }
+    yield* admin("POST", `/api/webhooks/${hook.id}/destinations`, { body })
+    const id = yield* trigger
+    yield* untilEffect(
+      "it is told",
+      Effect.sync(() => received.length === 1)
+    )
+    const { blocks, text } = JSON.parse(received[0]!.body)
+    expect(text).toBe("a webhook waits for approval")
+    expect(JSON.stringify(blocks)).toContain("hello")
+    yield* decide(id, "deny")
+    yield* untilEffect(
+      "its end is told",
+      Effect.sync(() => received.length === 2)
+    )
+    expect(JSON.parse(received[1]!.body).text).toBe("a webhook was cancelled")
+  })
 })

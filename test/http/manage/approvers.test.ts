@@ -1,6 +1,7 @@
 /** Who may approve the runs of a webhook, and all the ways by which text gets to its agent. */
-import { describe, expect, it } from "@effect/vitest"
+
 import { Effect } from "effect"
+import { describe, expect, it } from "../../support/It.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { bearer } from "../access/Endpoints.ts"
 import { refusal } from "../Client.ts"
@@ -50,31 +51,30 @@ const guarded = (more: object = {}, options: Parameters<typeof start>[0] = {}) =
 const decision = { decision: "approve" }
 
 describe("a webhook with approval", () => {
-  it.live("holds a caller's tool calls and replies to the agent's questions, each for its own approval", () =>
-    Effect.gen(function* () {
-      const { approve, ended, keyOf, seen, shown } = yield* guarded()
-      const caller = yield* keyOf("assistant", "caller")
-      const asked = yield* caller.tool("say", { text: "go?" })
-      expect(yield* shown(asked)).toMatchObject({ status: "queued", waits_for: { code: "approval" } })
-      yield* approve(asked)
-      expect((yield* ended(asked)).asks).toEqual(["yes"])
-      const reply = yield* caller.tool("reply_to_run", { run_id: asked, message: "delete everything" })
-      expect(yield* shown(reply)).toMatchObject({
-        ...{ status: "queued", waits_for: { code: "approval" }, triggered_by: caller.id },
-        conversation: { prompt: "delete everything" }
-      })
-      expect(seen).toEqual(["go?"])
-      expect(refusal(yield* caller.as("POST", `/api/runs/${reply}/approval`, decision))).toEqual([403, "forbidden"])
-      const { decision_refusal } = (yield* caller.as("GET", `/api/runs/${reply}`)).json
-      expect(decision_refusal).toBe("Only operators may approve or deny runs.")
-      yield* approve(reply)
-      yield* ended(reply)
-      expect(seen).toEqual(["go?", "delete everything"])
+  it.live("holds a caller's tool calls and replies to the agent's questions, each for its own approval", function* () {
+    const { approve, ended, keyOf, seen, shown } = yield* guarded()
+    const caller = yield* keyOf("assistant", "caller")
+    const asked = yield* caller.tool("say", { text: "go?" })
+    expect(yield* shown(asked)).toMatchObject({ status: "queued", waits_for: { code: "approval" } })
+    yield* approve(asked)
+    expect((yield* ended(asked)).asks).toEqual(["yes"])
+    const reply = yield* caller.tool("reply_to_run", { run_id: asked, message: "delete everything" })
+    expect(yield* shown(reply)).toMatchObject({
+      ...{ status: "queued", waits_for: { code: "approval" }, triggered_by: caller.id },
+      conversation: { prompt: "delete everything" }
     })
-  )
+    expect(seen).toEqual(["go?"])
+    expect(refusal(yield* caller.as("POST", `/api/runs/${reply}/approval`, decision))).toEqual([403, "forbidden"])
+    const { decision_refusal } = (yield* caller.as("GET", `/api/runs/${reply}`)).json
+    expect(decision_refusal).toBe("Only operators may approve or deny runs.")
+    yield* approve(reply)
+    yield* ended(reply)
+    expect(seen).toEqual(["go?", "delete everything"])
+  })
 
-  it.live("lets only those whom it names approve, and holds what other operators start, replay and reply", () =>
-    Effect.gen(function* () {
+  it.live(
+    "lets only those whom it names approve, and holds what other operators start, replay and reply",
+    function* () {
       const { admin, ended, hook, keyOf, seen, shown, trigger } = yield* guarded({ approvers: ["key:release"] })
       const [other, release] = [yield* keyOf("ops", "admin"), yield* keyOf("release", "operator")]
       const first = yield* trigger("go?")
@@ -123,11 +123,12 @@ describe("a webhook with approval", () => {
       const answer = (yield* release.as("POST", `/api/runs/${first}/reply`, { message: "yes" })).json
       yield* ended(answer.message_id ?? answer.run_id)
       expect(seen).toEqual(["go?", "own", "yes"])
-    })
+    }
   )
 
-  it.live("holds each replay of a run that was accepted without approval, unless one who may approve asks for it", () =>
-    Effect.gen(function* () {
+  it.live(
+    "holds each replay of a run that was accepted without approval, unless one who may approve asks for it",
+    function* () {
       const { admin, ended, hook, keyOf, seen, shown, trigger } = yield* guarded({ approval: "none" })
       const [other, release] = [yield* keyOf("ops", "admin"), yield* keyOf("release", "operator")]
       const first = yield* trigger("old")
@@ -151,54 +152,51 @@ describe("a webhook with approval", () => {
       expect(seen).toEqual(["old"])
       yield* ended((yield* release.as("POST", `/api/runs/${first}/replay`, { prompt: "same" })).json.run_id)
       expect(seen).toEqual(["old", "old"])
-    })
+    }
   )
 
-  it.live("holds the runs of a chain, which those who asked for its first run cannot approve", () =>
-    Effect.gen(function* () {
-      const { admin, history, hook, http, keyOf, shown, webhook } = yield* guarded()
-      const first = yield* webhook("ops", "{{text}}", { mcp_tool: "first" })
-      const chain = { kind: "chain", target: hook.id, template: '{"text": "{{ run.response }}"}', body: "template" }
-      const created = yield* admin("POST", `/api/webhooks/${first.id}/destinations`, { body: chain })
-      expect(created.status).toBe(201)
-      const operator = yield* keyOf("ops", "operator")
-      yield* operator.tool("first", { text: "by a tool" })
-      const [held] = yield* untilEffect(
-        "the chain goes on",
-        Effect.map(history(hook.id), (runs) => runs.length > 0 && runs)
-      )
-      expect(yield* shown(held.run_id)).toMatchObject({ waits_for: { code: "approval" }, asked_by: operator.id })
-      const own = yield* operator.as("POST", `/api/runs/${held.run_id}/approval`, decision)
-      expect(own.json.detail).toContain("You asked")
-      expect((yield* http("POST", first.path, { body: hello })).status).toBe(202)
-    })
-  )
+  it.live("holds the runs of a chain, which those who asked for its first run cannot approve", function* () {
+    const { admin, history, hook, http, keyOf, shown, webhook } = yield* guarded()
+    const first = yield* webhook("ops", "{{text}}", { mcp_tool: "first" })
+    const chain = { kind: "chain", target: hook.id, template: '{"text": "{{ run.response }}"}', body: "template" }
+    const created = yield* admin("POST", `/api/webhooks/${first.id}/destinations`, { body: chain })
+    expect(created.status).toBe(201)
+    const operator = yield* keyOf("ops", "operator")
+    yield* operator.tool("first", { text: "by a tool" })
+    const [held] = yield* untilEffect(
+      "the chain goes on",
+      Effect.map(history(hook.id), (runs) => runs.length > 0 && runs)
+    )
+    expect(yield* shown(held.run_id)).toMatchObject({ waits_for: { code: "approval" }, asked_by: operator.id })
+    const own = yield* operator.as("POST", `/api/runs/${held.run_id}/approval`, decision)
+    expect(own.json.detail).toContain("You asked")
+    expect((yield* http("POST", first.path, { body: hello })).status).toBe(202)
+  })
 
   for (const coalesce of [undefined, { key: "payload.branch", within: 1 }]) {
     it.live(
       `returns the run that was denied to a redelivery, and asks for no other one${coalesce ? ", of a window" : ""}`,
-      () =>
-        Effect.gen(function* () {
-          const { admin, history, http, team, webhook } = yield* start()
-          const hook = yield* webhook(yield* team("ops"), "{{payload.n}}", {
-            ...{ approval: "required", input: "payload", verification: { preset: "github" }, secret },
-            ...(coalesce && { coalesce })
-          })
-          const deliver = (n: number) =>
-            Effect.map(deliverTo({ http }, hook.path)({ branch: "main", n }, secret), ({ json }) => json.run_id)
-          const first = yield* deliver(1)
-          if (coalesce) expect(yield* deliver(2)).toBe(first)
-          const denied = yield* untilEffect(
-            "its window has closed",
-            Effect.map(
-              admin("POST", `/api/runs/${first}/approval`, { body: { decision: "deny" } }),
-              (answer) => answer.status === 200 && answer
-            )
-          )
-          expect(denied.json).toMatchObject({ cancelled_by: "denied" })
-          expect([yield* deliver(1), coalesce ? yield* deliver(2) : first]).toEqual([first, first])
-          expect(yield* history(hook.id)).toHaveLength(1)
+      function* () {
+        const { admin, history, http, team, webhook } = yield* start()
+        const hook = yield* webhook(yield* team("ops"), "{{payload.n}}", {
+          ...{ approval: "required", input: "payload", verification: { preset: "github" }, secret },
+          ...(coalesce && { coalesce })
         })
+        const deliver = (n: number) =>
+          Effect.map(deliverTo({ http }, hook.path)({ branch: "main", n }, secret), ({ json }) => json.run_id)
+        const first = yield* deliver(1)
+        if (coalesce) expect(yield* deliver(2)).toBe(first)
+        const denied = yield* untilEffect(
+          "its window has closed",
+          Effect.map(
+            admin("POST", `/api/runs/${first}/approval`, { body: { decision: "deny" } }),
+            (answer) => answer.status === 200 && answer
+          )
+        )
+        expect(denied.json).toMatchObject({ cancelled_by: "denied" })
+        expect([yield* deliver(1), coalesce ? yield* deliver(2) : first]).toEqual([first, first])
+        expect(yield* history(hook.id)).toHaveLength(1)
+      }
     )
   }
 })

@@ -1,8 +1,8 @@
 /** What the APIs of models demand of a tool. They refuse all tools of a request for one that breaks a rule. */
-import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+
 import * as fc from "fast-check"
 import { listedSchema } from "../../../src/http/mcp/ListedSchema.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { adminKey, start } from "../Server.ts"
 
 type Json = { readonly [name: string]: any }
@@ -128,30 +128,28 @@ const tools: Record<string, readonly [template: string, settings: object, listed
 }
 
 describe("the tools of /mcp", () => {
-  it.live("are ones that the APIs of models accept, for every shape of template and schema", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const team = yield* server.team("ops")
-      for (const [name, [template, settings]] of Object.entries(tools)) {
-        yield* server.webhook(team, template, { mcp_tool: name, mcp_description: "d".repeat(2_000), ...settings })
-      }
-      // Two teams, so that the names get a part of the IDs.
-      yield* server.webhook(yield* server.team("other"), "x", { mcp_tool: "n".repeat(57) })
-      yield* server.webhook(team, "x", { mcp_tool: "n".repeat(57) })
-      const answer = yield* server.http("POST", "/mcp", {
-        headers: { authorization: `Bearer ${adminKey}`, accept: "application/json, text/event-stream" },
-        body: { jsonrpc: "2.0", id: 1, method: "tools/list" }
-      })
-      const listed: ReadonlyArray<Json> = JSON.parse(/^data: (.*)$/m.exec(answer.text)![1]!).result.tools
-      expect(listed).toHaveLength(Object.keys(tools).length + 2 + 4)
-      for (const { description, inputSchema, name } of listed) {
-        expect(brokenRules(inputSchema), name).toStrictEqual([])
-        expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
-        expect(description.length).toBeLessThanOrEqual(1_024)
-        if (tools[name] !== undefined) expect(inputSchema, name).toStrictEqual(tools[name][2])
-      }
+  it.live("are ones that the APIs of models accept, for every shape of template and schema", function* () {
+    const server = yield* start()
+    const team = yield* server.team("ops")
+    for (const [name, [template, settings]] of Object.entries(tools)) {
+      yield* server.webhook(team, template, { mcp_tool: name, mcp_description: "d".repeat(2_000), ...settings })
+    }
+    // Two teams, so that the names get a part of the IDs.
+    yield* server.webhook(yield* server.team("other"), "x", { mcp_tool: "n".repeat(57) })
+    yield* server.webhook(team, "x", { mcp_tool: "n".repeat(57) })
+    const answer = yield* server.http("POST", "/mcp", {
+      headers: { authorization: `Bearer ${adminKey}`, accept: "application/json, text/event-stream" },
+      body: { jsonrpc: "2.0", id: 1, method: "tools/list" }
     })
-  )
+    const listed: ReadonlyArray<Json> = JSON.parse(/^data: (.*)$/m.exec(answer.text)![1]!).result.tools
+    expect(listed).toHaveLength(Object.keys(tools).length + 2 + 4)
+    for (const { description, inputSchema, name } of listed) {
+      expect(brokenRules(inputSchema), name).toStrictEqual([])
+      expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
+      expect(description.length).toBeLessThanOrEqual(1_024)
+      if (tools[name] !== undefined) expect(inputSchema, name).toStrictEqual(tools[name][2])
+    }
+  })
 
   it("are accepted for any schema, and made in a moment", () => {
     const { schema } = fc.letrec((tie) => ({

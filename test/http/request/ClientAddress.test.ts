@@ -1,8 +1,8 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { clientAddress, networkOf } from "../../../src/http/request/ClientAddress.ts"
 import { parseNetworks } from "../../../src/runtime/Networks.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { start } from "../Server.ts"
 
 const addressOf = (trusted: ReadonlyArray<string>, peer: string | undefined, forwardedFor?: string) =>
@@ -61,17 +61,13 @@ describe("the server's own address", () => {
       return { origin, url: json.trigger_url as string }
     })
 
-  it.live("is what a trusted proxy was asked for", () =>
-    Effect.gen(function* () {
-      const { url } = yield* triggerUrl(["127.0.0.0/8"])
-      expect(url).toMatch(/^https:\/\/hooks\.example\.com\/webhook\/trigger\//)
-    })
-  )
+  it.live("is what a trusted proxy was asked for", function* () {
+    const { url } = yield* triggerUrl(["127.0.0.0/8"])
+    expect(url).toMatch(/^https:\/\/hooks\.example\.com\/webhook\/trigger\//)
+  })
 
-  it.live("is not what anyone else says it is", () =>
-    Effect.gen(function* () {
-      const { origin, url } = yield* triggerUrl(["10.0.0.0/8"])
-      expect(url.startsWith(`${origin}/`)).toBe(true)
-    })
-  )
+  it.live("is not what anyone else says it is", function* () {
+    const { origin, url } = yield* triggerUrl(["10.0.0.0/8"])
+    expect(url.startsWith(`${origin}/`)).toBe(true)
+  })
 })

@@ -1,9 +1,10 @@
 /** What the server records about its requests: the route's pattern, never a token. */
-import { describe, expect, it } from "@effect/vitest"
+
 import { Cause, Effect, Exit, Fiber, Layer, Logger, Option, Redacted, Tracer } from "effect"
 import { FetchHttpClient, HttpMiddleware, HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import * as Client from "../../../src/api/Client.ts"
 import * as Routes from "../../../src/http/serve/Routes.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { call, wire } from "../Client.ts"
 import { adminKey, echo, lead, listening, listeningPort, services, start } from "../Server.ts"
 
@@ -155,35 +156,33 @@ const attributes = [
 ]
 
 describe("a token is in no log line, span, metric or output", () => {
-  it.live("of the server itself", () =>
-    Effect.gen(function* () {
-      const recorded = yield* recorder
-      const { outputs } = yield* printed
-      yield* Effect.gen(function* () {
-        const { port, http, team, faults } = yield* start()
-        yield* team("ops")
-        const [dead, token] = yield* webhook(port)
-        const answers = yield* requests(port, token)
-        faults.add("bug")
-        const broken = yield* http("POST", `/webhook/trigger/${token}`, { body: { variables: { text: "x" } } })
-        expect(broken.status).toBe(500)
-        expect(broken.json.code).toBe("internal_error")
-        expect(broken.text).not.toContain("a bug")
-        const everything = [recorded.text(), answers, (yield* http("GET", "/metrics")).text, ...outputs].join("\n")
-        for (const own of [token, dead]) {
-          expect(everything).not.toContain(own)
-          expect(everything).not.toContain(own.slice(4))
-        }
-        expect(everything).not.toContain(secret)
-        const names = new Set(recorded.spans.flatMap((span) => [...span.attributes.keys()]))
-        expect(attributes).toStrictEqual(expect.arrayContaining([...names]))
-        // The recorder does record.
-        expect(everything).toContain("POST /webhook/trigger/:token")
-        expect(everything).toContain("Error: a bug")
-        expect(everything).not.toContain(adminKey)
-      }).pipe(Effect.provide(recorded.layer))
-    })
-  )
+  it.live("of the server itself", function* () {
+    const recorded = yield* recorder
+    const { outputs } = yield* printed
+    yield* Effect.gen(function* () {
+      const { port, http, team, faults } = yield* start()
+      yield* team("ops")
+      const [dead, token] = yield* webhook(port)
+      const answers = yield* requests(port, token)
+      faults.add("bug")
+      const broken = yield* http("POST", `/webhook/trigger/${token}`, { body: { variables: { text: "x" } } })
+      expect(broken.status).toBe(500)
+      expect(broken.json.code).toBe("internal_error")
+      expect(broken.text).not.toContain("a bug")
+      const everything = [recorded.text(), answers, (yield* http("GET", "/metrics")).text, ...outputs].join("\n")
+      for (const own of [token, dead]) {
+        expect(everything).not.toContain(own)
+        expect(everything).not.toContain(own.slice(4))
+      }
+      expect(everything).not.toContain(secret)
+      const names = new Set(recorded.spans.flatMap((span) => [...span.attributes.keys()]))
+      expect(attributes).toStrictEqual(expect.arrayContaining([...names]))
+      // The recorder does record.
+      expect(everything).toContain("POST /webhook/trigger/:token")
+      expect(everything).toContain("Error: a bug")
+      expect(everything).not.toContain(adminKey)
+    }).pipe(Effect.provide(recorded.layer))
+  })
 
   const ownRoutes = HttpRouter.add("GET", "/host", HttpServerResponse.text("the host's own"))
 
@@ -233,62 +232,56 @@ describe("a token is in no log line, span, metric or output", () => {
   }
 })
 
-it.live("a token is in no span of the typed client either", () =>
-  Effect.gen(function* () {
-    const recorded = yield* recorder
-    yield* Effect.gen(function* () {
-      const { origin, team, webhook } = yield* start()
-      const { token } = yield* webhook(yield* team("ops"))
-      const client = yield* Client.make({ url: origin, adminKey: Redacted.make(adminKey) })
-      const payload = { variables: { text: "x" } }
-      yield* client.trigger.trigger({ params: { token }, query: {}, headers: {}, payload })
-      yield* client.teams.list()
-      expect(recorded.spans.some(({ kind, name }) => kind === "client" && name === "GET")).toBe(true)
-      expect(recorded.text()).not.toContain(token)
-    }).pipe(Effect.provide(recorded.layer), Effect.provide(FetchHttpClient.layer))
-  })
-)
+it.live("a token is in no span of the typed client either", function* () {
+  const recorded = yield* recorder
+  yield* Effect.gen(function* () {
+    const { origin, team, webhook } = yield* start()
+    const { token } = yield* webhook(yield* team("ops"))
+    const client = yield* Client.make({ url: origin, adminKey: Redacted.make(adminKey) })
+    const payload = { variables: { text: "x" } }
+    yield* client.trigger.trigger({ params: { token }, query: {}, headers: {}, payload })
+    yield* client.teams.list()
+    expect(recorded.spans.some(({ kind, name }) => kind === "client" && name === "GET")).toBe(true)
+    expect(recorded.text()).not.toContain(token)
+  }).pipe(Effect.provide(recorded.layer), Effect.provide(FetchHttpClient.layer))
+})
 
 describe("a request", () => {
-  it.live("has one log line with route, status, duration and run, and a span of the same name", () =>
-    Effect.gen(function* () {
-      const recorded = yield* recorder
-      yield* Effect.gen(function* () {
-        const { http, team, webhook } = yield* start()
-        const { path } = yield* webhook(yield* team("ops"))
-        recorded.logs.length = 0
-        const { run_id } = (yield* http("POST", path, { body: { variables: { text: "x" } } })).json
-        const lines = recorded.logs.filter((line) => line.includes("/webhook/trigger"))
-        expect(lines).toHaveLength(1)
-        expect(lines[0]!).toMatch(/message="POST \/webhook\/trigger\/:token" /)
-        expect(lines[0]!).toMatch(/ status=202 /)
-        expect(lines[0]!).toMatch(/ duration_ms=\d+ /)
-        expect(lines[0]!).toContain(`run_id=${run_id}`)
-        const span = recorded.spans.find(({ name }) => name === "POST /webhook/trigger/:token")!
-        expect(span.kind).toBe("server")
-        expect(Object.fromEntries(span.attributes)).toStrictEqual({
-          "http.request.method": "POST",
-          "http.route": "/webhook/trigger/:token",
-          "http.response.status_code": 202,
-          "run.id": run_id
-        })
-      }).pipe(Effect.provide(recorded.layer))
-    })
-  )
+  it.live("has one log line with route, status, duration and run, and a span of the same name", function* () {
+    const recorded = yield* recorder
+    yield* Effect.gen(function* () {
+      const { http, team, webhook } = yield* start()
+      const { path } = yield* webhook(yield* team("ops"))
+      recorded.logs.length = 0
+      const { run_id } = (yield* http("POST", path, { body: { variables: { text: "x" } } })).json
+      const lines = recorded.logs.filter((line) => line.includes("/webhook/trigger"))
+      expect(lines).toHaveLength(1)
+      expect(lines[0]!).toMatch(/message="POST \/webhook\/trigger\/:token" /)
+      expect(lines[0]!).toMatch(/ status=202 /)
+      expect(lines[0]!).toMatch(/ duration_ms=\d+ /)
+      expect(lines[0]!).toContain(`run_id=${run_id}`)
+      const span = recorded.spans.find(({ name }) => name === "POST /webhook/trigger/:token")!
+      expect(span.kind).toBe("server")
+      expect(Object.fromEntries(span.attributes)).toStrictEqual({
+        "http.request.method": "POST",
+        "http.route": "/webhook/trigger/:token",
+        "http.response.status_code": 202,
+        "run.id": run_id
+      })
+    }).pipe(Effect.provide(recorded.layer))
+  })
 
-  it.live("continues its caller's trace", () =>
-    Effect.gen(function* () {
-      const recorded = yield* recorder
-      yield* Effect.gen(function* () {
-        const { http, team, webhook } = yield* start()
-        const { path } = yield* webhook(yield* team("ops"))
-        const traceId = "0af7651916cd43dd8448eb211c80319c"
-        const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` }
-        yield* http("POST", path, { body: { variables: { text: "x" } }, headers })
-        const span = recorded.spans.find(({ name }) => name === "POST /webhook/trigger/:token")!
-        expect(span.traceId).toBe(traceId)
-        expect(Option.getOrThrow(span.parent).spanId).toBe("b7ad6b7169203331")
-      }).pipe(Effect.provide(recorded.layer))
-    })
-  )
+  it.live("continues its caller's trace", function* () {
+    const recorded = yield* recorder
+    yield* Effect.gen(function* () {
+      const { http, team, webhook } = yield* start()
+      const { path } = yield* webhook(yield* team("ops"))
+      const traceId = "0af7651916cd43dd8448eb211c80319c"
+      const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` }
+      yield* http("POST", path, { body: { variables: { text: "x" } }, headers })
+      const span = recorded.spans.find(({ name }) => name === "POST /webhook/trigger/:token")!
+      expect(span.traceId).toBe(traceId)
+      expect(Option.getOrThrow(span.parent).spanId).toBe("b7ad6b7169203331")
+    }).pipe(Effect.provide(recorded.layer))
+  })
 })

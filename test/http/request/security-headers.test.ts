@@ -1,6 +1,6 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { pages } from "../../../src/api/Pages.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import type { Answer } from "../Client.ts"
 import { hello, type Options, start } from "../Server.ts"
 
@@ -34,33 +34,27 @@ const answers = (options: Options) =>
   })
 
 describe("every answer", () => {
-  it.live("keeps browsers from guessing at its type, and from telling others its address", () =>
-    Effect.gen(function* () {
-      for (const [name, { headers }] of yield* answers({})) {
-        expect(headers.get("x-content-type-options"), name).toBe("nosniff")
-        expect(headers.get("referrer-policy"), name).toBe("no-referrer")
-        expect(headers.get("strict-transport-security"), name).toBeNull()
-      }
-    })
-  )
+  it.live("keeps browsers from guessing at its type, and from telling others its address", function* () {
+    for (const [name, { headers }] of yield* answers({})) {
+      expect(headers.get("x-content-type-options"), name).toBe("nosniff")
+      expect(headers.get("referrer-policy"), name).toBe("no-referrer")
+      expect(headers.get("strict-transport-security"), name).toBeNull()
+    }
+  })
 
-  it.live("asks for TLS from then on, when that is how the server is reached", () =>
-    Effect.gen(function* () {
-      for (const [name, { headers }] of yield* answers({ publicUrl: "https://hooks.example.com" })) {
-        expect(headers.get("strict-transport-security"), name).toBe("max-age=31536000")
-      }
-    })
-  )
+  it.live("asks for TLS from then on, when that is how the server is reached", function* () {
+    for (const [name, { headers }] of yield* answers({ publicUrl: "https://hooks.example.com" })) {
+      expect(headers.get("strict-transport-security"), name).toBe("max-age=31536000")
+    }
+  })
 
-  it.live("that is a document says what it may load, and that no page may frame it", () =>
-    Effect.gen(function* () {
-      const documents = (yield* answers({})).filter(([, { headers }]) => /html/.test(headers.get("content-type") ?? ""))
-      expect(documents.map(([name]) => name)).toStrictEqual(["docs", "the UI"])
-      for (const [name, { headers }] of documents) {
-        const policy = headers.get("content-security-policy")
-        expect(policy, name).toContain("default-src 'none'")
-        expect(policy, name).toContain("frame-ancestors 'none'")
-      }
-    })
-  )
+  it.live("that is a document says what it may load, and that no page may frame it", function* () {
+    const documents = (yield* answers({})).filter(([, { headers }]) => /html/.test(headers.get("content-type") ?? ""))
+    expect(documents.map(([name]) => name)).toStrictEqual(["docs", "the UI"])
+    for (const [name, { headers }] of documents) {
+      const policy = headers.get("content-security-policy")
+      expect(policy, name).toContain("default-src 'none'")
+      expect(policy, name).toContain("frame-ancestors 'none'")
+    }
+  })
 })

@@ -1,16 +1,18 @@
 /** `accept_if`: which triggers start a run, and what becomes of the others. */
-import { describe, expect, it } from "@effect/vitest"
+
 import { Effect } from "effect"
 import fc from "fast-check"
 import { filter } from "../../../src/domain/prompt/Filter.ts"
 import { reasonOf, textOfReason } from "../../../src/domain/prompt/FilterReason.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { refusal } from "../Client.ts"
 import { start } from "../Server.ts"
 
 type Admin = Effect.Success<ReturnType<typeof start>>["admin"]
 
-it.live("a trigger for which accept_if does not hold is answered with 200, starts no run, and is counted", () =>
-  Effect.gen(function* () {
+it.live(
+  "a trigger for which accept_if does not hold is answered with 200, starts no run, and is counted",
+  function* () {
     const { admin, history, http, team, webhook } = yield* start()
     const accept_if = "branch == 'main' && length(labels || `[]`) > `0`"
     const schema = { required: ["commit"] }
@@ -43,22 +45,20 @@ it.live("a trigger for which accept_if does not hold is answered with 200, start
     expect((yield* post(good)).json).toStrictEqual({ status: "ignored" })
     expect((yield* post({ branch: "dev", commit: "abc" })).status).toBe(202)
     expect(yield* history(id)).toHaveLength(2)
-  })
+  }
 )
 
-it.live("accept_if of a webhook that takes payloads is over payload, headers and query", () =>
-  Effect.gen(function* () {
-    const { history, http, team, webhook } = yield* start()
-    const accept_if = `headers."x-github-event" == 'push' && payload.ref == 'refs/heads/main' && query.env == 'live'`
-    const { id, path } = yield* webhook(yield* team("ops"), "{{payload.ref}}", { input: "payload", accept_if })
-    const post = (event: string, body: object, env: string) =>
-      http("POST", `${path}?env=${env}`, { body, headers: { "x-github-event": event } })
-    expect((yield* post("ping", { zen: "x" }, "live")).json).toStrictEqual({ status: "ignored" })
-    expect((yield* post("push", { ref: "refs/heads/main" }, "test")).json).toStrictEqual({ status: "ignored" })
-    expect((yield* post("push", { ref: "refs/heads/main" }, "live")).status).toBe(202)
-    expect(yield* history(id)).toHaveLength(1)
-  })
-)
+it.live("accept_if of a webhook that takes payloads is over payload, headers and query", function* () {
+  const { history, http, team, webhook } = yield* start()
+  const accept_if = `headers."x-github-event" == 'push' && payload.ref == 'refs/heads/main' && query.env == 'live'`
+  const { id, path } = yield* webhook(yield* team("ops"), "{{payload.ref}}", { input: "payload", accept_if })
+  const post = (event: string, body: object, env: string) =>
+    http("POST", `${path}?env=${env}`, { body, headers: { "x-github-event": event } })
+  expect((yield* post("ping", { zen: "x" }, "live")).json).toStrictEqual({ status: "ignored" })
+  expect((yield* post("push", { ref: "refs/heads/main" }, "test")).json).toStrictEqual({ status: "ignored" })
+  expect((yield* post("push", { ref: "refs/heads/main" }, "live")).status).toBe(202)
+  expect(yield* history(id)).toHaveLength(1)
+})
 
 describe("a filter that cannot be right is refused when it is saved", () => {
   const requests = { input: "payload", verification: { preset: "header", header: "X-Shop-Proof" }, secret: "s" }
@@ -85,49 +85,43 @@ describe("a filter that cannot be right is refused when it is saved", () => {
   const create = (admin: Admin, team: string, settings: object, accept_if: string) =>
     admin("POST", "/api/webhooks", { body: { name: "Filter", team, prompt_template: "{{b}}", ...settings, accept_if } })
 
-  it.live("with what to write instead", () =>
-    Effect.gen(function* () {
-      const { admin, team } = yield* start()
-      const ops = yield* team("ops")
-      for (const [accept_if, detail, settings] of cases) {
-        const refused = yield* create(admin, ops, settings, accept_if)
-        expect([refused.status, refused.json.errors], accept_if).toStrictEqual([
-          422,
-          [{ pointer: "/accept_if", detail: expect.stringContaining(detail) }]
-        ])
-      }
-    })
-  )
+  it.live("with what to write instead", function* () {
+    const { admin, team } = yield* start()
+    const ops = yield* team("ops")
+    for (const [accept_if, detail, settings] of cases) {
+      const refused = yield* create(admin, ops, settings, accept_if)
+      expect([refused.status, refused.json.errors], accept_if).toStrictEqual([
+        422,
+        [{ pointer: "/accept_if", detail: expect.stringContaining(detail) }]
+      ])
+    }
+  })
 
-  it.live("and no other", () =>
-    Effect.gen(function* () {
-      const { admin, team } = yield* start()
-      const ops = yield* team("ops")
-      const right: ReadonlyArray<readonly [accept_if: string, settings: object]> = [
-        ["payload.additions - payload.deletions > `0` && 'a-b' != payload.\"x-y\"", requests],
-        ["let $kind = headers.\"x-kind\" in $kind == 'a = b'", requests],
-        ["$.payload.labels[?name == title && @.\"help-wanted\"] | [0].name == 'x'", requests],
-        ["{size: length(payload.items)}.size > `3`", {}],
-        ["a == b && draft == `true` && contains(text, part)", {}]
-      ]
-      for (const [accept_if, settings] of right) {
-        const { status, text } = yield* create(admin, ops, settings, accept_if)
-        expect(status, text).toBe(201)
-      }
-    })
-  )
+  it.live("and no other", function* () {
+    const { admin, team } = yield* start()
+    const ops = yield* team("ops")
+    const right: ReadonlyArray<readonly [accept_if: string, settings: object]> = [
+      ["payload.additions - payload.deletions > `0` && 'a-b' != payload.\"x-y\"", requests],
+      ["let $kind = headers.\"x-kind\" in $kind == 'a = b'", requests],
+      ["$.payload.labels[?name == title && @.\"help-wanted\"] | [0].name == 'x'", requests],
+      ["{size: length(payload.items)}.size > `3`", {}],
+      ["a == b && draft == `true` && contains(text, part)", {}]
+    ]
+    for (const [accept_if, settings] of right) {
+      const { status, text } = yield* create(admin, ops, settings, accept_if)
+      expect(status, text).toBe(201)
+    }
+  })
 
-  it.live("also when the input becomes another", () =>
-    Effect.gen(function* () {
-      const { admin, team, webhook } = yield* start()
-      const { id } = yield* webhook(yield* team("ops"), "{{branch}}", { accept_if: "branch == 'main'" })
-      const edit = (body: object) => admin("PATCH", `/api/webhooks/${id}`, { body })
-      const refused = yield* edit({ input: "payload", prompt_template: "{{payload.branch}}" })
-      expect(refused.json.errors).toMatchObject([{ pointer: "/accept_if" }])
-      const both = { input: "payload", prompt_template: "{{payload.branch}}", accept_if: "payload.branch == 'main'" }
-      expect((yield* edit(both)).status).toBe(200)
-    })
-  )
+  it.live("also when the input becomes another", function* () {
+    const { admin, team, webhook } = yield* start()
+    const { id } = yield* webhook(yield* team("ops"), "{{branch}}", { accept_if: "branch == 'main'" })
+    const edit = (body: object) => admin("PATCH", `/api/webhooks/${id}`, { body })
+    const refused = yield* edit({ input: "payload", prompt_template: "{{payload.branch}}" })
+    expect(refused.json.errors).toMatchObject([{ pointer: "/accept_if" }])
+    const both = { input: "payload", prompt_template: "{{payload.branch}}", accept_if: "payload.branch == 'main'" }
+    expect((yield* edit(both)).status).toBe(200)
+  })
 })
 
 describe("the reason why an input is ignored", () => {

@@ -1,6 +1,7 @@
 /** Expressions that take long hold nobody up, and get no more CPU time than their webhook or API key may use. */
-import { expect, it } from "@effect/vitest"
+
 import { Array as Arrays, Effect, Fiber } from "effect"
+import { expect, it } from "../../support/It.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { pointers, refusal } from "../Client.ts"
 import { hello, start } from "../Server.ts"
@@ -94,14 +95,12 @@ it.live.each<readonly [what: string, settings: object]>([
   })
 )
 
-it.live("a large body is not parsed while the webhook's CPU time is used up", () =>
-  Effect.gen(function* () {
-    const { http, team, webhook } = yield* start()
-    const slow = yield* webhook(yield* team("ops"), "{{x}}", { schema: { properties: { x: { pattern: "^(a+)+$" } } } })
-    const use = http("POST", slow.path, { body: { variables: { x: `${"a".repeat(62)}!` } } })
-    yield* Effect.forkScoped(Effect.forever(use))
-    const broken = (length: number) => http("POST", slow.path, { raw: "{".repeat(length) })
-    yield* repeatUntil(broken(20_000), ({ status }) => status === 503)
-    expect(refusal(yield* broken(10_000))).toStrictEqual([400, "invalid_body"])
-  })
-)
+it.live("a large body is not parsed while the webhook's CPU time is used up", function* () {
+  const { http, team, webhook } = yield* start()
+  const slow = yield* webhook(yield* team("ops"), "{{x}}", { schema: { properties: { x: { pattern: "^(a+)+$" } } } })
+  const use = http("POST", slow.path, { body: { variables: { x: `${"a".repeat(62)}!` } } })
+  yield* Effect.forkScoped(Effect.forever(use))
+  const broken = (length: number) => http("POST", slow.path, { raw: "{".repeat(length) })
+  yield* repeatUntil(broken(20_000), ({ status }) => status === 503)
+  expect(refusal(yield* broken(10_000))).toStrictEqual([400, "invalid_body"])
+})

@@ -2,12 +2,12 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import type { LeaderBus } from "../../../src/bus/Bus.ts"
 import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { Command } from "../../../src/leader/index.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { busOnRabbitMq } from "../../support/RealServices.ts"
 import { s3Server } from "../../support/S3Server.ts"
 import { untilEffect } from "../../support/Until.ts"
@@ -118,19 +118,17 @@ const overHttp = ({ admin, origin }: Started) =>
   )
 
 describe("files of a request are in the agent's folder, and those that it leaves are kept", () => {
-  it.live("with a leader in the server's process; a page is only ever an attachment", () =>
-    Effect.gen(function* () {
-      const { download, run_id } = yield* roundTrip({}, ({ context }) => Effect.succeed(Layer.succeedContext(context)))
-      const { response } = yield* download(run_id, "out-2")
-      expect(Object.fromEntries(response.headers)).toMatchObject({
-        "content-type": "application/octet-stream",
-        "content-disposition": "attachment; filename*=UTF-8''page.html",
-        "x-content-type-options": "nosniff",
-        "content-security-policy": "default-src 'none'; sandbox"
-      })
-      expect((yield* download(run_id, "out-3")).response.status).toBe(404)
+  it.live("with a leader in the server's process; a page is only ever an attachment", function* () {
+    const { download, run_id } = yield* roundTrip({}, ({ context }) => Effect.succeed(Layer.succeedContext(context)))
+    const { response } = yield* download(run_id, "out-2")
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "application/octet-stream",
+      "content-disposition": "attachment; filename*=UTF-8''page.html",
+      "x-content-type-options": "nosniff",
+      "content-security-policy": "default-src 'none'; sandbox"
     })
-  )
+    expect((yield* download(run_id, "out-3")).response.status).toBe(404)
+  })
 
   it.live("with a leader over HTTP", () => roundTrip({}, overHttp))
 
@@ -140,20 +138,18 @@ describe("files of a request are in the agent's folder, and those that it leaves
 })
 
 describe("files in a bucket", () => {
-  it.live("come from there and go there, with a leader in the server's process", () =>
-    Effect.gen(function* () {
-      const { objects, settings } = yield* s3Server
-      const { download, run_id } = yield* roundTrip({ bucket: settings }, ({ context }) =>
-        Effect.succeed(Layer.succeedContext(context))
-      )
-      yield* untilEffect(
-        "the files are moved to the bucket",
-        Effect.sync(() => objects.size === 4)
-      )
-      expect((yield* download(run_id, "out-1")).bytes.equals(binary)).toBe(true)
-      for (const key of objects.keys()) expect(key).toContain(`hooks/${run_id}/`)
-    })
-  )
+  it.live("come from there and go there, with a leader in the server's process", function* () {
+    const { objects, settings } = yield* s3Server
+    const { download, run_id } = yield* roundTrip({ bucket: settings }, ({ context }) =>
+      Effect.succeed(Layer.succeedContext(context))
+    )
+    yield* untilEffect(
+      "the files are moved to the bucket",
+      Effect.sync(() => objects.size === 4)
+    )
+    expect((yield* download(run_id, "out-1")).bytes.equals(binary)).toBe(true)
+    for (const key of objects.keys()) expect(key).toContain(`hooks/${run_id}/`)
+  })
 
   it.live("come from there and go there, with a leader over HTTP", () =>
     Effect.flatMap(s3Server, ({ settings }) => roundTrip({ bucket: settings }, overHttp))
@@ -229,63 +225,56 @@ describe("files in a bucket", () => {
 })
 
 describe("what an agent leaves in out/", () => {
-  it.live("and cannot be kept is named in the run, whatever it is", () =>
-    Effect.gen(function* () {
-      const server = yield* started()
-      yield* Effect.provide(agent(yield* folder), server.context)
-      yield* server.isLed
-      const task = `mkdir -p out/report; cd out; echo a > report/index.html; ln -s /etc/passwd link; mkfifo pipe
+  it.live("and cannot be kept is named in the run, whatever it is", function* () {
+    const server = yield* started()
+    yield* Effect.provide(agent(yield* folder), server.context)
+    yield* server.isLed
+    const task = `mkdir -p out/report; cd out; echo a > report/index.html; ln -s /etc/passwd link; mkfifo pipe
 printf x > "$(printf 'a\\377b')"; echo kept > '-- a "quoted" name.txt'; head -c 5000001 /dev/zero > big.bin; exit`
-      const { json, status, text } = yield* server.post([["task", task]], "?wait=true")
-      expect(status, text).toBe(200)
-      const steps = yield* untilEffect(
-        "the steps are there",
-        Effect.map(
-          server.admin("GET", `/api/runs/${json.run_id}/steps`),
-          ({ json }) => json.data.length >= 5 && json.data
-        )
+    const { json, status, text } = yield* server.post([["task", task]], "?wait=true")
+    expect(status, text).toBe(200)
+    const steps = yield* untilEffect(
+      "the steps are there",
+      Effect.map(
+        server.admin("GET", `/api/runs/${json.run_id}/steps`),
+        ({ json }) => json.data.length >= 5 && json.data
       )
-      const kept = steps.map(({ detail, title }: { detail: string; title: string }) => [title, detail])
-      expect(kept).toEqual(
-        expect.arrayContaining([
-          ["Not kept: out/a\u00ffb", "Its name is not UTF-8. Rename it."],
-          ["Not kept: out/big.bin", "It is larger than 5 MB."],
-          ["Not kept: out/link", "It is no regular file. Copy its content to one."],
-          ["Not kept: out/pipe", "It is no regular file. Copy its content to one."],
-          ["Not kept: out/report", expect.stringContaining("It is a folder.")]
-        ])
-      )
-      const files = yield* untilEffect(
-        "the other one is kept",
-        Effect.map(server.filesOf(json.run_id), (files) => files.length === 1 && files)
-      )
-      expect(files).toMatchObject([{ id: "out-1", size: 5 }])
-    })
-  )
+    )
+    const kept = steps.map(({ detail, title }: { detail: string; title: string }) => [title, detail])
+    expect(kept).toEqual(
+      expect.arrayContaining([
+        ["Not kept: out/a\u00ffb", "Its name is not UTF-8. Rename it."],
+        ["Not kept: out/big.bin", "It is larger than 5 MB."],
+        ["Not kept: out/link", "It is no regular file. Copy its content to one."],
+        ["Not kept: out/pipe", "It is no regular file. Copy its content to one."],
+        ["Not kept: out/report", expect.stringContaining("It is a folder.")]
+      ])
+    )
+    const files = yield* untilEffect(
+      "the other one is kept",
+      Effect.map(server.filesOf(json.run_id), (files) => files.length === 1 && files)
+    )
+    expect(files).toMatchObject([{ id: "out-1", size: 5 }])
+  })
 })
 
 describe("files that are refused", () => {
-  it.live("are too many or too large, and leave nothing behind", () =>
-    Effect.gen(function* () {
-      const { http, hook, post, runs } = yield* started()
-      const small = (count: number): ReadonlyArray<Part> =>
-        Array.from({ length: count }, (_, i) => ["file", "x", `${i}.txt`])
-      const tooMany = yield* post([["task", "x"], ...small(11)])
-      expect(refusal(tooMany)).toStrictEqual([413, "body_too_large"])
-      expect(tooMany.json.detail).toContain("At most 10 files of 5 MB each")
-      expect(refusal(yield* post([["file", new Uint8Array(5_000_001), "big.bin"]]))).toStrictEqual([
-        413,
-        "body_too_large"
-      ])
-      // Texts have the limit of any other body.
-      expect(refusal(yield* post([["task", "x".repeat(1_100_000)], ...small(1)]))).toStrictEqual([
-        413,
-        "body_too_large"
-      ])
-      expect(refusal(yield* post([["task", "x".repeat(1_100_000)]]))).toStrictEqual([413, "body_too_large"])
-      expect(refusal(yield* post([["other", "x"], ...small(1)]))).toStrictEqual([422, "missing_variables"])
-      expect(refusal(yield* http("POST", `${hook.path}x`, form(small(11))))).toStrictEqual([404, "not_found"])
-      expect(yield* runs).toEqual([])
-    })
-  )
+  it.live("are too many or too large, and leave nothing behind", function* () {
+    const { http, hook, post, runs } = yield* started()
+    const small = (count: number): ReadonlyArray<Part> =>
+      Array.from({ length: count }, (_, i) => ["file", "x", `${i}.txt`])
+    const tooMany = yield* post([["task", "x"], ...small(11)])
+    expect(refusal(tooMany)).toStrictEqual([413, "body_too_large"])
+    expect(tooMany.json.detail).toContain("At most 10 files of 5 MB each")
+    expect(refusal(yield* post([["file", new Uint8Array(5_000_001), "big.bin"]]))).toStrictEqual([
+      413,
+      "body_too_large"
+    ])
+    // Texts have the limit of any other body.
+    expect(refusal(yield* post([["task", "x".repeat(1_100_000)], ...small(1)]))).toStrictEqual([413, "body_too_large"])
+    expect(refusal(yield* post([["task", "x".repeat(1_100_000)]]))).toStrictEqual([413, "body_too_large"])
+    expect(refusal(yield* post([["other", "x"], ...small(1)]))).toStrictEqual([422, "missing_variables"])
+    expect(refusal(yield* http("POST", `${hook.path}x`, form(small(11))))).toStrictEqual([404, "not_found"])
+    expect(yield* runs).toEqual([])
+  })
 })

@@ -1,8 +1,9 @@
 /** Numbers stay as they were sent, on a real database: in prompts, filters, schemas, keys, the history and the API. */
-import { expect, it } from "@effect/vitest"
+
 import { Effect } from "effect"
 import fc from "fast-check"
 import { serve } from "../../support/InProcess.ts"
+import { expect, it } from "../../support/It.ts"
 import { jsonNumber } from "../../support/JsonNumbers.ts"
 
 const adminKey = "an-admin-key-for-the-tests-of-numbers"
@@ -34,8 +35,9 @@ const started = Effect.gen(function* () {
   return { send, webhook }
 })
 
-it.live("any number is itself in the prompt, the history and the API, and equal to itself in filters and schemas", () =>
-  Effect.gen(function* () {
+it.live(
+  "any number is itself in the prompt, the history and the API, and equal to itself in filters and schemas",
+  function* () {
     const { send, webhook } = yield* started
     const languages = ["simple", "liquid"].map(
       (language) => `"prompt_template":"{{n}} {{o}}","template_language":"${language}"`
@@ -62,51 +64,49 @@ it.live("any number is itself in the prompt, the history and the API, and equal 
         { numRuns: 10 }
       )
     )
-  })
+  }
 )
 
 const [one, other] = ["820982911946154508", "820982911946154509"]
 
-it.live("numbers beyond 2^53 are told apart in filters, schemas and keys", () =>
-  Effect.gen(function* () {
-    const { send, webhook } = yield* started
-    const template = '"prompt_template":"{{id}}"'
-    const variables = (id: string) => `{"variables":{"id":${id}}}`
+it.live("numbers beyond 2^53 are told apart in filters, schemas and keys", function* () {
+  const { send, webhook } = yield* started
+  const template = '"prompt_template":"{{id}}"'
+  const variables = (id: string) => `{"variables":{"id":${id}}}`
 
-    const filtered = yield* webhook(`${template},"accept_if":"id == \`${one}\`"`)
-    expect((yield* filtered.post(variables(one))).json).toMatchObject({ status: "success", response: one })
-    expect((yield* filtered.post(variables(other))).json).toEqual({ status: "ignored" })
+  const filtered = yield* webhook(`${template},"accept_if":"id == \`${one}\`"`)
+  expect((yield* filtered.post(variables(one))).json).toMatchObject({ status: "success", response: one })
+  expect((yield* filtered.post(variables(other))).json).toEqual({ status: "ignored" })
 
-    const checked = yield* webhook(`${template},"schema":{"properties":{"id":{"maximum":${one}}}}`)
-    expect((yield* checked.post(variables(one))).status).toBe(200)
-    expect((yield* checked.post(variables(other))).json).toMatchObject({ code: "schema_mismatch" })
+  const checked = yield* webhook(`${template},"schema":{"properties":{"id":{"maximum":${one}}}}`)
+  expect((yield* checked.post(variables(one))).status).toBe(200)
+  expect((yield* checked.post(variables(other))).json).toMatchObject({ code: "schema_mismatch" })
 
-    const repeated = yield* webhook(template)
-    const key = { "idempotency-key": "k" }
-    expect((yield* repeated.post(variables(one), key)).status).toBe(200)
-    expect((yield* repeated.post(variables(other), key)).json).toMatchObject({ code: "idempotency_key_reused" })
+  const repeated = yield* webhook(template)
+  const key = { "idempotency-key": "k" }
+  expect((yield* repeated.post(variables(one), key)).status).toBe(200)
+  expect((yield* repeated.post(variables(other), key)).json).toMatchObject({ code: "idempotency_key_reused" })
 
-    const threaded = yield* webhook(`${template},"thread_key":"{{id}}"`)
-    const threads = yield* Effect.forEach([one, other, one], (id) =>
-      Effect.gen(function* () {
-        const { run_id } = (yield* threaded.post(variables(id))).json
-        return (yield* send("GET", `/api/runs/${run_id}`)).json.thread.key
-      })
-    )
-    expect(threads).toEqual([one, other, one])
+  const threaded = yield* webhook(`${template},"thread_key":"{{id}}"`)
+  const threads = yield* Effect.forEach([one, other, one], (id) =>
+    Effect.gen(function* () {
+      const { run_id } = (yield* threaded.post(variables(id))).json
+      return (yield* send("GET", `/api/runs/${run_id}`)).json.thread.key
+    })
+  )
+  expect(threads).toEqual([one, other, one])
 
-    const joined = yield* webhook(`${template},"coalesce":{"key":"id","within":3600}`)
-    const runs = yield* Effect.forEach([one, other, `${one}.0`], (id) =>
-      Effect.map(joined.trigger(variables(id)), ({ json }) => json.run_id)
-    )
-    expect([runs[0] === runs[1], runs[0] === runs[2]]).toEqual([false, true])
+  const joined = yield* webhook(`${template},"coalesce":{"key":"id","within":3600}`)
+  const runs = yield* Effect.forEach([one, other, `${one}.0`], (id) =>
+    Effect.map(joined.trigger(variables(id)), ({ json }) => json.run_id)
+  )
+  expect([runs[0] === runs[1], runs[0] === runs[2]]).toEqual([false, true])
 
-    const preview = yield* send("POST", `/api/webhooks/${filtered.id}/preview`, variables(one))
-    expect(preview.json).toMatchObject({ accepted: true, prompt: one })
-    const payload = yield* webhook(
-      `"input":"payload","template_language":"liquid","prompt_template":"{% if payload.id == ${one} %}{{ payload.id }} {{ payload | json }}{% endif %}"`
-    )
-    expect((yield* payload.post(`{"id":${one},"price":1.10}`)).json.response).toBe(`${one} {"id":${one},"price":1.10}`)
-    expect((yield* payload.post(`{"id":${other}}`)).json.response).toBe("")
-  })
-)
+  const preview = yield* send("POST", `/api/webhooks/${filtered.id}/preview`, variables(one))
+  expect(preview.json).toMatchObject({ accepted: true, prompt: one })
+  const payload = yield* webhook(
+    `"input":"payload","template_language":"liquid","prompt_template":"{% if payload.id == ${one} %}{{ payload.id }} {{ payload | json }}{% endif %}"`
+  )
+  expect((yield* payload.post(`{"id":${one},"price":1.10}`)).json.response).toBe(`${one} {"id":${one},"price":1.10}`)
+  expect((yield* payload.post(`{"id":${other}}`)).json.response).toBe("")
+})

@@ -1,6 +1,7 @@
 /** `singleton` and `cancel_if`: a newer request replaces the run of an older one, and an event cancels it. */
-import { expect, it } from "@effect/vitest"
+
 import { Deferred, Effect, Fiber } from "effect"
+import { expect, it } from "../../support/It.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { echo, failing, type Leader, silent, start } from "../Server.ts"
@@ -8,35 +9,33 @@ import { echo, failing, type Leader, silent, start } from "../Server.ts"
 const key = "{{repo}}#{{number}}"
 const of = (number: number, more: object = {}) => ({ body: { variables: { repo: "shop", number, ...more } } })
 
-it.live("a newer request supersedes the key's runs, whose waiting callers get 409, and which name it", () =>
-  Effect.gen(function* () {
-    const { admin, firstRuns, http, history, team, webhook } = yield* start()
-    const singleton = { key, on_new: "supersede" }
-    const hook = yield* webhook(yield* team("slow", silent), "{{number}}", { singleton })
-    const waiting = yield* Effect.forkChild(http("POST", `${hook.path}?wait=true`, of(7)))
-    const [{ run_id: first }] = yield* firstRuns(hook.id)
-    const post = (number: number, more: object = {}) =>
-      Effect.map(http("POST", hook.path, { ...of(number), ...more }), ({ json }) => json.run_id)
-    const [other, second] = [yield* post(8), yield* post(7, { headers: { "idempotency-key": "again" } })]
-    const told = yield* Fiber.join(waiting)
-    expect([told.status, told.json.code, told.json.run_id]).toEqual([409, "cancelled", first])
-    expect(yield* post(7, { headers: { "idempotency-key": "again" } })).toBe(second)
-    const shown = (id: string) => Effect.map(admin("GET", `/api/runs/${id}`), ({ json }) => json)
-    expect(yield* shown(first)).toMatchObject({
-      status: "cancelled",
-      cancelled_by: "superseded",
-      superseded_by: second
-    })
-    // A key without a value, a test by a person and a replay stand alone.
-    const alone = [yield* post(9), yield* Effect.map(http("POST", hook.path, of(9)), ({ json }) => json.run_id)]
-    expect((yield* shown(alone[0])).superseded_by).toBe(alone[1])
-    expect((yield* http("POST", hook.path, { body: { variables: { number: 7 } } })).status).toBe(202)
-    expect((yield* admin("POST", `/api/webhooks/${hook.id}/runs`, of(7))).status).toBe(202)
-    expect((yield* admin("POST", `/api/runs/${first}/replay`, { body: {} })).status).toBe(202)
-    for (const id of [other, second]) expect((yield* shown(id)).finished_at).toBeUndefined()
-    expect(yield* history(hook.id)).toHaveLength(8)
+it.live("a newer request supersedes the key's runs, whose waiting callers get 409, and which name it", function* () {
+  const { admin, firstRuns, http, history, team, webhook } = yield* start()
+  const singleton = { key, on_new: "supersede" }
+  const hook = yield* webhook(yield* team("slow", silent), "{{number}}", { singleton })
+  const waiting = yield* Effect.forkChild(http("POST", `${hook.path}?wait=true`, of(7)))
+  const [{ run_id: first }] = yield* firstRuns(hook.id)
+  const post = (number: number, more: object = {}) =>
+    Effect.map(http("POST", hook.path, { ...of(number), ...more }), ({ json }) => json.run_id)
+  const [other, second] = [yield* post(8), yield* post(7, { headers: { "idempotency-key": "again" } })]
+  const told = yield* Fiber.join(waiting)
+  expect([told.status, told.json.code, told.json.run_id]).toEqual([409, "cancelled", first])
+  expect(yield* post(7, { headers: { "idempotency-key": "again" } })).toBe(second)
+  const shown = (id: string) => Effect.map(admin("GET", `/api/runs/${id}`), ({ json }) => json)
+  expect(yield* shown(first)).toMatchObject({
+    status: "cancelled",
+    cancelled_by: "superseded",
+    superseded_by: second
   })
-)
+  // A key without a value, a test by a person and a replay stand alone.
+  const alone = [yield* post(9), yield* Effect.map(http("POST", hook.path, of(9)), ({ json }) => json.run_id)]
+  expect((yield* shown(alone[0])).superseded_by).toBe(alone[1])
+  expect((yield* http("POST", hook.path, { body: { variables: { number: 7 } } })).status).toBe(202)
+  expect((yield* admin("POST", `/api/webhooks/${hook.id}/runs`, of(7))).status).toBe(202)
+  expect((yield* admin("POST", `/api/runs/${first}/replay`, { body: {} })).status).toBe(202)
+  for (const id of [other, second]) expect((yield* shown(id)).finished_at).toBeUndefined()
+  expect(yield* history(hook.id)).toHaveLength(8)
+})
 
 /** A webhook whose runs need approval, and what its callers and approvers do. */
 const guarded = (settings: object, leader: Leader) =>
@@ -58,58 +57,57 @@ const guarded = (settings: object, leader: Leader) =>
 
 it.live(
   "a run that is denied replaces nothing but others that waited for approval, an approved one the run in progress",
-  () =>
-    Effect.gen(function* () {
-      const stopping: Leader = (delivery) => Effect.andThen(Deferred.await(delivery.cancelled), failing(delivery))
-      const { decide, post, shown, until } = yield* guarded({}, stopping)
-      const [first, second] = [yield* post(7), yield* post(7)]
-      expect(yield* shown(first)).toMatchObject({ status: "cancelled", superseded_by: second })
-      expect([yield* decide(first, "approve"), yield* decide(second, "approve")]).toEqual([409, 200])
-      yield* until(second, "running")
-      const denied = yield* post(7)
-      expect((yield* shown(second)).status).toBe("running")
-      yield* decide(denied, "deny")
-      expect((yield* shown(second)).status).toBe("running")
-      const last = yield* post(7)
-      expect(yield* shown(denied)).toMatchObject({ cancelled_by: "denied" })
-      const decisions = yield* Effect.all([decide(last, "approve"), decide(last, "approve")], { concurrency: 2 })
-      expect(decisions.toSorted()).toEqual([200, 409])
-      expect(yield* shown(second)).toMatchObject({
-        ...{ status: "cancelled", cancelled_by: "superseded" },
-        superseded_by: last
-      })
-      yield* until(last, "running")
+  function* () {
+    const stopping: Leader = (delivery) => Effect.andThen(Deferred.await(delivery.cancelled), failing(delivery))
+    const { decide, post, shown, until } = yield* guarded({}, stopping)
+    const [first, second] = [yield* post(7), yield* post(7)]
+    expect(yield* shown(first)).toMatchObject({ status: "cancelled", superseded_by: second })
+    expect([yield* decide(first, "approve"), yield* decide(second, "approve")]).toEqual([409, 200])
+    yield* until(second, "running")
+    const denied = yield* post(7)
+    expect((yield* shown(second)).status).toBe("running")
+    yield* decide(denied, "deny")
+    expect((yield* shown(second)).status).toBe("running")
+    const last = yield* post(7)
+    expect(yield* shown(denied)).toMatchObject({ cancelled_by: "denied" })
+    const decisions = yield* Effect.all([decide(last, "approve"), decide(last, "approve")], { concurrency: 2 })
+    expect(decisions.toSorted()).toEqual([200, 409])
+    expect(yield* shown(second)).toMatchObject({
+      ...{ status: "cancelled", cancelled_by: "superseded" },
+      superseded_by: last
     })
+    yield* until(last, "running")
+  }
 )
 
 it.live(
   "with supersede_when: started, the run in progress goes on until the newer one starts, and is not retried",
-  () =>
-    Effect.gen(function* () {
-      const gate = yield* Deferred.make<void>()
-      const settings = {
-        approval: "none",
-        supersede_when: "started",
-        retries: { max_retries: 3, backoff_seconds: 60 }
-      }
-      const { post, shown, until } = yield* guarded(settings, (delivery) =>
-        Effect.andThen(Deferred.await(gate), failing(delivery))
-      )
-      const first = yield* post(7)
-      yield* until(first, "running")
-      const [second, other, third] = [yield* post(7), yield* post(8), yield* post(7)]
-      expect(yield* shown(second)).toMatchObject({ cancelled_by: "superseded", superseded_by: third })
-      expect((yield* shown(first)).status).toBe("running")
-      yield* Deferred.succeed(gate, undefined)
-      const failed = yield* until(first, "error")
-      expect(failed).toMatchObject({ cancelled_by: "superseded", superseded_by: third })
-      expect(failed.retry_at).toBeUndefined()
-      for (const id of [other, third]) expect((yield* until(id, "error")).retry_at).toBeDefined()
-    })
+  function* () {
+    const gate = yield* Deferred.make<void>()
+    const settings = {
+      approval: "none",
+      supersede_when: "started",
+      retries: { max_retries: 3, backoff_seconds: 60 }
+    }
+    const { post, shown, until } = yield* guarded(settings, (delivery) =>
+      Effect.andThen(Deferred.await(gate), failing(delivery))
+    )
+    const first = yield* post(7)
+    yield* until(first, "running")
+    const [second, other, third] = [yield* post(7), yield* post(8), yield* post(7)]
+    expect(yield* shown(second)).toMatchObject({ cancelled_by: "superseded", superseded_by: third })
+    expect((yield* shown(first)).status).toBe("running")
+    yield* Deferred.succeed(gate, undefined)
+    const failed = yield* until(first, "error")
+    expect(failed).toMatchObject({ cancelled_by: "superseded", superseded_by: third })
+    expect(failed.retry_at).toBeUndefined()
+    for (const id of [other, third]) expect((yield* until(id, "error")).retry_at).toBeDefined()
+  }
 )
 
-it.live("with supersede_when: started, an approved run replaces those that wait, not the one in progress", () =>
-  Effect.gen(function* () {
+it.live(
+  "with supersede_when: started, an approved run replaces those that wait, not the one in progress",
+  function* () {
     const gate = yield* Deferred.make<void>()
     const { decide, post, shown, until } = yield* guarded({ supersede_when: "started" }, (delivery) =>
       Effect.andThen(Deferred.await(gate), echo(delivery))
@@ -126,31 +124,30 @@ it.live("with supersede_when: started, an approved run replaces those that wait,
     const ended = yield* Effect.forEach([first, queued, last], (id) => until(id, "success"))
     const times = ended.map(({ finished_at }) => finished_at)
     expect(times).toEqual(times.toSorted())
-  })
+  }
 )
 
-it.live("a request is skipped while a run with its key is on, and the answer names that one", () =>
-  Effect.gen(function* () {
-    const { admin, http, history, team, webhook } = yield* start()
-    const hook = yield* webhook(yield* team("slow", silent), "{{number}}", { singleton: { key, on_new: "skip" } })
-    const { json: first } = yield* http("POST", hook.path, of(7))
-    for (const query of ["", "?wait=true"]) {
-      const skipped = yield* http("POST", hook.path + query, of(7))
-      expect(skipped.status).toBe(200)
-      expect(skipped.json).toEqual({
-        status: "ignored",
-        reason: "A run with the same key is queued or in progress.",
-        run_id: first.run_id
-      })
-    }
-    expect(yield* history(hook.id)).toHaveLength(1)
-    yield* admin("POST", `/api/runs/${first.run_id}/cancel`)
-    expect((yield* http("POST", hook.path, of(7))).status).toBe(202)
-  })
-)
+it.live("a request is skipped while a run with its key is on, and the answer names that one", function* () {
+  const { admin, http, history, team, webhook } = yield* start()
+  const hook = yield* webhook(yield* team("slow", silent), "{{number}}", { singleton: { key, on_new: "skip" } })
+  const { json: first } = yield* http("POST", hook.path, of(7))
+  for (const query of ["", "?wait=true"]) {
+    const skipped = yield* http("POST", hook.path + query, of(7))
+    expect(skipped.status).toBe(200)
+    expect(skipped.json).toEqual({
+      status: "ignored",
+      reason: "A run with the same key is queued or in progress.",
+      run_id: first.run_id
+    })
+  }
+  expect(yield* history(hook.id)).toHaveLength(1)
+  yield* admin("POST", `/api/runs/${first.run_id}/cancel`)
+  expect((yield* http("POST", hook.path, of(7))).status).toBe(202)
+})
 
-it.live("an event for which cancel_if holds cancels the key's runs, also of a paused webhook, and starts none", () =>
-  Effect.gen(function* () {
+it.live(
+  "an event for which cancel_if holds cancels the key's runs, also of a paused webhook, and starts none",
+  function* () {
     const { admin, http, history, team, webhook } = yield* start()
     const gate = yield* Deferred.make<void>()
     const leader: Leader = (delivery) =>
@@ -188,58 +185,52 @@ it.live("an event for which cancel_if holds cancels the key's runs, also of a pa
     // An edit holds for the very next request.
     yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { cancel_if: "action == 'merged'" } })
     expect(yield* close(8)).toEqual([200, { status: "ignored" }])
-  })
+  }
 )
 
-it.live("a window combines only requests with the same key", () =>
-  Effect.gen(function* () {
-    const { history, http, team, webhook } = yield* start()
-    const settings = { singleton: { key, on_new: "supersede" }, coalesce: { key: "repo", within: 600 } }
-    const hook = yield* webhook(yield* team("slow", silent), "{{number}}", settings)
-    const post = (number: number) => Effect.map(http("POST", hook.path, of(number)), ({ json }) => json.run_id)
-    const [first, other] = [yield* post(7), yield* post(8)]
-    expect(other).not.toBe(first)
-    expect(yield* post(7)).toBe(first)
-    expect(yield* history(hook.id)).toHaveLength(2)
-  })
-)
+it.live("a window combines only requests with the same key", function* () {
+  const { history, http, team, webhook } = yield* start()
+  const settings = { singleton: { key, on_new: "supersede" }, coalesce: { key: "repo", within: 600 } }
+  const hook = yield* webhook(yield* team("slow", silent), "{{number}}", settings)
+  const post = (number: number) => Effect.map(http("POST", hook.path, of(number)), ({ json }) => json.run_id)
+  const [first, other] = [yield* post(7), yield* post(8)]
+  expect(other).not.toBe(first)
+  expect(yield* post(7)).toBe(first)
+  expect(yield* history(hook.id)).toHaveLength(2)
+})
 
-it.live("a repeated event cancels no newer run", () =>
-  Effect.gen(function* () {
-    const { http, team, webhook } = yield* start()
-    const settings = { singleton: { key, on_new: "queue" }, cancel_if: "action == 'closed'" }
-    const hook = yield* webhook(yield* team("slow", silent), "{{number}}", settings)
-    const post = (action: string, delivery: string) =>
-      http("POST", hook.path, { ...of(7, { action }), headers: { "idempotency-key": delivery } })
-    const opened = yield* post("opened", "d1")
-    expect((yield* post("closed", "d2")).json.run_ids).toEqual([opened.json.run_id])
-    expect((yield* post("reopened", "d3")).status).toBe(202)
-    expect((yield* post("closed", "d2")).json.run_ids).toEqual([])
-  })
-)
+it.live("a repeated event cancels no newer run", function* () {
+  const { http, team, webhook } = yield* start()
+  const settings = { singleton: { key, on_new: "queue" }, cancel_if: "action == 'closed'" }
+  const hook = yield* webhook(yield* team("slow", silent), "{{number}}", settings)
+  const post = (action: string, delivery: string) =>
+    http("POST", hook.path, { ...of(7, { action }), headers: { "idempotency-key": delivery } })
+  const opened = yield* post("opened", "d1")
+  expect((yield* post("closed", "d2")).json.run_ids).toEqual([opened.json.run_id])
+  expect((yield* post("reopened", "d3")).status).toBe(202)
+  expect((yield* post("closed", "d2")).json.run_ids).toEqual([])
+})
 
-it.live("cancel_if needs a key, and both are checked when they are saved", () =>
-  Effect.gen(function* () {
-    const { admin, team } = yield* start()
-    const draft = { name: "x", team: yield* team("ops"), prompt_template: "{{number}}" }
-    const faults = (settings: object) =>
-      Effect.map(admin("POST", "/api/webhooks", { body: { ...draft, ...settings } }), ({ json }) => json.errors)
-    expect(yield* faults({ cancel_if: "number == `7`" })).toEqual([
-      { pointer: "/cancel_if", detail: "needs `singleton`: its key says which runs are cancelled" }
-    ])
-    const singleton = { key: "{{number", on_new: "skip" }
-    expect(yield* faults({ singleton, cancel_if: "number ==" })).toMatchObject([
-      { pointer: "/singleton", detail: expect.stringMatching(/^line 1, column 1/) },
-      { pointer: "/cancel_if" }
-    ])
-    expect(yield* faults({ singleton: { key: "{{number}}", on_new: "replace" } })).toMatchObject([
-      { pointer: expect.stringMatching(/^\/singleton/) }
-    ])
-    const { json } = yield* admin("POST", "/api/webhooks", {
-      body: { ...draft, singleton: { key: "{{number}}", on_new: "skip" }, cancel_if: "number == `7`" }
-    })
-    const edit = (body: object) => admin("PATCH", `/api/webhooks/${json.webhook.id}`, { body })
-    expect(refusal(yield* edit({ singleton: null }))).toEqual([422, "invalid"])
-    expect((yield* edit({ singleton: null, cancel_if: null })).status).toBe(200)
+it.live("cancel_if needs a key, and both are checked when they are saved", function* () {
+  const { admin, team } = yield* start()
+  const draft = { name: "x", team: yield* team("ops"), prompt_template: "{{number}}" }
+  const faults = (settings: object) =>
+    Effect.map(admin("POST", "/api/webhooks", { body: { ...draft, ...settings } }), ({ json }) => json.errors)
+  expect(yield* faults({ cancel_if: "number == `7`" })).toEqual([
+    { pointer: "/cancel_if", detail: "needs `singleton`: its key says which runs are cancelled" }
+  ])
+  const singleton = { key: "{{number", on_new: "skip" }
+  expect(yield* faults({ singleton, cancel_if: "number ==" })).toMatchObject([
+    { pointer: "/singleton", detail: expect.stringMatching(/^line 1, column 1/) },
+    { pointer: "/cancel_if" }
+  ])
+  expect(yield* faults({ singleton: { key: "{{number}}", on_new: "replace" } })).toMatchObject([
+    { pointer: expect.stringMatching(/^\/singleton/) }
+  ])
+  const { json } = yield* admin("POST", "/api/webhooks", {
+    body: { ...draft, singleton: { key: "{{number}}", on_new: "skip" }, cancel_if: "number == `7`" }
   })
-)
+  const edit = (body: object) => admin("PATCH", `/api/webhooks/${json.webhook.id}`, { body })
+  expect(refusal(yield* edit({ singleton: null }))).toEqual([422, "invalid"])
+  expect((yield* edit({ singleton: null, cancel_if: null })).status).toBe(200)
+})

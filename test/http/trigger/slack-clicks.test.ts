@@ -1,9 +1,10 @@
 /** Buttons of messages in Slack, whose clicks come back by a webhook that Slack signs. */
-import { describe, expect, it } from "@effect/vitest"
+
 import { Effect, Layer } from "effect"
 import { Renderer } from "../../../src/engine/prompt/Renderer.ts"
 import { recipes } from "../../../src/recipes/Recipes.ts"
 import { comments } from "../../support/Comments.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { receiver } from "../../support/Receiver.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
@@ -67,40 +68,38 @@ const inSlack = (settings: object, options: Options = {}) =>
 const textsOf = ({ blocks }: any) => blocks.at(-1).elements.map(({ text }: any) => text.text)
 
 describe("a button of a message in Slack", () => {
-  it.live("replies to the agent's question once, and the message and later clicks say who did", () =>
-    Effect.gen(function* () {
-      const { click, history, hook, others, sent, trigger } = yield* inSlack({})
-      const id = yield* trigger
-      const [message] = yield* sent("/message")
-      expect(textsOf(message)).toEqual(["Yes & go", "No"])
-      // The webhook of another team decides nothing.
-      yield* click(message, "No", "UFOREIGN", others)
-      const gone = { response_type: "ephemeral", text: "The run is gone, or belongs to another team." }
-      expect((yield* sent("/actions/UFOREIGN"))[0]).toMatchObject(gone)
-      const both = yield* Effect.all([click(message, "Yes & go", "UANN"), click(message, "Yes & go", "UANN")], {
-        concurrency: 2
-      })
-      expect(both.map(({ status }) => status)).toEqual([200, 200])
-      const [updated] = yield* sent("/actions/UANN", 2)
-      expect(updated).toMatchObject({
-        replace_original: true,
-        blocks: [...message.blocks.slice(0, -1), { type: "context" }]
-      })
-      expect(updated.text).toBe("<@UANN> answered: Yes &amp; go")
-      yield* click(message, "No", "UBOB")
-      expect((yield* sent("/actions/UBOB"))[0]).toMatchObject({
-        ...{ replace_original: false, response_type: "ephemeral" },
-        text: "It was answered before, by <@UANN>."
-      })
-      const runs = yield* untilEffect(
-        "the reply has run",
-        Effect.map(history(hook.id), (runs) => runs[0]?.status === "success" && runs)
-      )
-      expect(runs).toHaveLength(2)
-      expect(runs[0]).toMatchObject({ conversation: { prompt: "Yes & go" }, triggered_by: "slack:UANN" })
-      expect(runs[1]).toMatchObject({ run_id: id, thread: runs[0].thread })
+  it.live("replies to the agent's question once, and the message and later clicks say who did", function* () {
+    const { click, history, hook, others, sent, trigger } = yield* inSlack({})
+    const id = yield* trigger
+    const [message] = yield* sent("/message")
+    expect(textsOf(message)).toEqual(["Yes & go", "No"])
+    // The webhook of another team decides nothing.
+    yield* click(message, "No", "UFOREIGN", others)
+    const gone = { response_type: "ephemeral", text: "The run is gone, or belongs to another team." }
+    expect((yield* sent("/actions/UFOREIGN"))[0]).toMatchObject(gone)
+    const both = yield* Effect.all([click(message, "Yes & go", "UANN"), click(message, "Yes & go", "UANN")], {
+      concurrency: 2
     })
-  )
+    expect(both.map(({ status }) => status)).toEqual([200, 200])
+    const [updated] = yield* sent("/actions/UANN", 2)
+    expect(updated).toMatchObject({
+      replace_original: true,
+      blocks: [...message.blocks.slice(0, -1), { type: "context" }]
+    })
+    expect(updated.text).toBe("<@UANN> answered: Yes &amp; go")
+    yield* click(message, "No", "UBOB")
+    expect((yield* sent("/actions/UBOB"))[0]).toMatchObject({
+      ...{ replace_original: false, response_type: "ephemeral" },
+      text: "It was answered before, by <@UANN>."
+    })
+    const runs = yield* untilEffect(
+      "the reply has run",
+      Effect.map(history(hook.id), (runs) => runs[0]?.status === "success" && runs)
+    )
+    expect(runs).toHaveLength(2)
+    expect(runs[0]).toMatchObject({ conversation: { prompt: "Yes & go" }, triggered_by: "slack:UANN" })
+    expect(runs[1]).toMatchObject({ run_id: id, thread: runs[0].thread })
+  })
 
   /** A host's own, which says nothing of the parts of prompts. */
   const own = Renderer.of({
@@ -112,74 +111,69 @@ describe("a button of a message in Slack", () => {
     ["", {}],
     [", also with a host's own renderer", { renderer: Layer.succeed(Renderer, own) }]
   ] as const) {
-    it.live(`is answered where the question was, and a replay repeats the reply${how}`, () =>
-      Effect.gen(function* () {
-        const { all, answerTo } = comments()
-        const github = yield* receiver(answerTo)
-        const { admin, click, history, hook, sent, trigger } = yield* inSlack({}, options)
-        const target = "acme/shop#{{ values.text | size }}"
-        const body = { kind: "github", url: `http://127.0.0.1:${github.port}`, token: "x", target }
-        expect((yield* admin("POST", `/api/webhooks/${hook.id}/destinations`, { body })).status).toBe(201)
-        const question = yield* trigger
-        const [message] = yield* sent("/message")
-        yield* click(message, "No", "UANN")
-        yield* untilEffect(
-          "the comment has the answer to the reply",
-          Effect.sync(() => all[0]?.body.includes("Done: No"))
-        )
-        expect(all).toHaveLength(1)
-        expect(github.received[0]!.path).toContain("/repos/acme/shop/issues/5/comments")
-        const [reply] = yield* history(hook.id)
-        expect(reply).toMatchObject({ conversation: { prompt: "No" }, variables: hello.variables })
-        expect(reply.webhook_version).toBeUndefined()
-        const replayed = (id: string) =>
-          Effect.gen(function* () {
-            const { json } = yield* admin("POST", `/api/runs/${id}/replay`, { body: {} })
-            return (yield* admin("GET", `/api/runs/${json.run_id}`)).json
-          })
-        const again = yield* replayed(reply.run_id)
-        expect(again.conversation.prompt).toBe("No")
-        expect((yield* replayed(again.run_id)).conversation.prompt).toBe("No")
-        // Of any other run, the current template makes the prompt.
-        yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { prompt_template: "{{text}} again" } })
-        const anew = yield* replayed(question)
-        expect(anew).toMatchObject({
-          conversation: { prompt: how === "" ? "hello again" : "hello" },
-          webhook_version: 2
+    it.live(`is answered where the question was, and a replay repeats the reply${how}`, function* () {
+      const { all, answerTo } = comments()
+      const github = yield* receiver(answerTo)
+      const { admin, click, history, hook, sent, trigger } = yield* inSlack({}, options)
+      const target = "acme/shop#{{ values.text | size }}"
+      const body = { kind: "github", url: `http://127.0.0.1:${github.port}`, token: "x", target }
+      expect((yield* admin("POST", `/api/webhooks/${hook.id}/destinations`, { body })).status).toBe(201)
+      const question = yield* trigger
+      const [message] = yield* sent("/message")
+      yield* click(message, "No", "UANN")
+      yield* untilEffect(
+        "the comment has the answer to the reply",
+        Effect.sync(() => all[0]?.body.includes("Done: No"))
+      )
+      expect(all).toHaveLength(1)
+      expect(github.received[0]!.path).toContain("/repos/acme/shop/issues/5/comments")
+      const [reply] = yield* history(hook.id)
+      expect(reply).toMatchObject({ conversation: { prompt: "No" }, variables: hello.variables })
+      expect(reply.webhook_version).toBeUndefined()
+      const replayed = (id: string) =>
+        Effect.gen(function* () {
+          const { json } = yield* admin("POST", `/api/runs/${id}/replay`, { body: {} })
+          return (yield* admin("GET", `/api/runs/${json.run_id}`)).json
         })
+      const again = yield* replayed(reply.run_id)
+      expect(again.conversation.prompt).toBe("No")
+      expect((yield* replayed(again.run_id)).conversation.prompt).toBe("No")
+      // Of any other run, the current template makes the prompt.
+      yield* admin("PATCH", `/api/webhooks/${hook.id}`, { body: { prompt_template: "{{text}} again" } })
+      const anew = yield* replayed(question)
+      expect(anew).toMatchObject({
+        conversation: { prompt: how === "" ? "hello again" : "hello" },
+        webhook_version: 2
       })
-    )
+    })
   }
 
-  it.live("approves or denies a run, and cannot be made up", () =>
-    Effect.gen(function* () {
-      const { admin, click, clickOf, clicks, history, hook, sent, trigger } = yield* inSlack({ approval: "required" })
-      const id = yield* trigger
-      const [message] = yield* sent("/message")
-      expect(textsOf(message)).toEqual(["Approve", "Deny"])
-      const forged = structuredClone(message)
-      for (const button of forged.blocks.at(-1).elements) button.value = button.value.replace(/.$/, "x")
-      yield* click(forged, "Approve", "UEVE")
-      const unsignedClick = yield* admin("POST", `/api/webhooks/${clicks.id}/runs`, {
-        body: { payload: clickOf(message, "Approve", "UEVE") }
-      })
-      expect(unsignedClick).toMatchObject({ status: 202, json: { run_id: expect.any(String) } })
-      yield* click(message, "Deny", "UANN")
-      expect((yield* sent("/actions/UANN"))[0].text).toBe("<@UANN> denied it.")
-      expect(yield* history(hook.id)).toMatchObject([
-        { run_id: id, cancelled_by: "denied", decided_by: "uann (Slack)" }
-      ])
-      yield* click(message, "Approve", "UBOB")
-      expect((yield* sent("/actions/UBOB"))[0].text).toBe("It was denied before, by uann (Slack).")
-      const { json } = yield* admin("GET", `/api/audit?object=${id}`)
-      expect(json.data).toMatchObject([{ action: "run.denied", actor: "unknown", person_name: "uann (Slack)" }])
-      const unsigned = yield* admin("POST", clicks.path, { body: {} })
-      expect(refusal(unsigned)).toEqual([401, "not_verified"])
+  it.live("approves or denies a run, and cannot be made up", function* () {
+    const { admin, click, clickOf, clicks, history, hook, sent, trigger } = yield* inSlack({ approval: "required" })
+    const id = yield* trigger
+    const [message] = yield* sent("/message")
+    expect(textsOf(message)).toEqual(["Approve", "Deny"])
+    const forged = structuredClone(message)
+    for (const button of forged.blocks.at(-1).elements) button.value = button.value.replace(/.$/, "x")
+    yield* click(forged, "Approve", "UEVE")
+    const unsignedClick = yield* admin("POST", `/api/webhooks/${clicks.id}/runs`, {
+      body: { payload: clickOf(message, "Approve", "UEVE") }
     })
-  )
+    expect(unsignedClick).toMatchObject({ status: 202, json: { run_id: expect.any(String) } })
+    yield* click(message, "Deny", "UANN")
+    expect((yield* sent("/actions/UANN"))[0].text).toBe("<@UANN> denied it.")
+    expect(yield* history(hook.id)).toMatchObject([{ run_id: id, cancelled_by: "denied", decided_by: "uann (Slack)" }])
+    yield* click(message, "Approve", "UBOB")
+    expect((yield* sent("/actions/UBOB"))[0].text).toBe("It was denied before, by uann (Slack).")
+    const { json } = yield* admin("GET", `/api/audit?object=${id}`)
+    expect(json.data).toMatchObject([{ action: "run.denied", actor: "unknown", person_name: "uann (Slack)" }])
+    const unsigned = yield* admin("POST", clicks.path, { body: {} })
+    expect(refusal(unsigned)).toEqual([401, "not_verified"])
+  })
 
-  it.live("approves nothing for who asked, for a guest of another workspace, or for those who are not named", () =>
-    Effect.gen(function* () {
+  it.live(
+    "approves nothing for who asked, for a guest of another workspace, or for those who are not named",
+    function* () {
       const { admin, clickOf, clicks, history, hook, http, sent, trigger } = yield* inSlack({ approval: "required" })
       const id = yield* trigger
       const [message] = yield* sent("/message")
@@ -212,37 +206,33 @@ describe("a button of a message in Slack", () => {
       expect(json.data[0].person_name).toBe("uann (Slack)")
       yield* click({ id: "UANN", team_id: "TGUEST" })
       expect((yield* sent("/actions/UANN", 2))[1].text).toBe("<@UANN> approved it.")
-    })
+    }
   )
 
-  it.live("is clicked at a shared URL, for the teams that share it, and starts no runs of theirs", () =>
-    Effect.gen(function* () {
-      const { admin, click, clicks, history, others, sent, trigger } = yield* inSlack({})
-      yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
-      const body = { name: "s", team: "ops", prompt_template: "{{payload.type}}", input: "payload", shares: others.id }
-      const { json } = yield* admin("POST", "/api/webhooks", { body })
-      yield* trigger
-      const [message] = yield* sent("/message")
-      yield* click(message, "No", "UANN", others)
-      expect((yield* sent("/actions/UANN"))[0].text).toBe("<@UANN> answered: No")
-      expect([yield* history(json.webhook.id), yield* history(others.id)]).toEqual([[], []])
-    })
-  )
+  it.live("is clicked at a shared URL, for the teams that share it, and starts no runs of theirs", function* () {
+    const { admin, click, clicks, history, others, sent, trigger } = yield* inSlack({})
+    yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
+    const body = { name: "s", team: "ops", prompt_template: "{{payload.type}}", input: "payload", shares: others.id }
+    const { json } = yield* admin("POST", "/api/webhooks", { body })
+    yield* trigger
+    const [message] = yield* sent("/message")
+    yield* click(message, "No", "UANN", others)
+    expect((yield* sent("/actions/UANN"))[0].text).toBe("<@UANN> answered: No")
+    expect([yield* history(json.webhook.id), yield* history(others.id)]).toEqual([[], []])
+  })
 
-  it.live("is missing where no webhook takes its clicks", () =>
-    Effect.gen(function* () {
-      const { admin, clicks, others, sent, trigger } = yield* inSlack({})
-      yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
-      yield* trigger
-      yield* sent("/message")
-      // The URL that its webhook shares is off.
-      yield* admin("PATCH", `/api/webhooks/${others.id}`, { body: { enabled: false } })
-      const body = { name: "s", team: "ops", prompt_template: "{{payload.type}}", input: "payload", shares: others.id }
-      expect((yield* admin("POST", "/api/webhooks", { body })).status).toBe(201)
-      yield* trigger
-      for (const message of yield* sent("/message", 2)) {
-        expect(message.blocks.map(({ type }: any) => type)).toEqual(["section"])
-      }
-    })
-  )
+  it.live("is missing where no webhook takes its clicks", function* () {
+    const { admin, clicks, others, sent, trigger } = yield* inSlack({})
+    yield* admin("DELETE", `/api/webhooks/${clicks.id}`)
+    yield* trigger
+    yield* sent("/message")
+    // The URL that its webhook shares is off.
+    yield* admin("PATCH", `/api/webhooks/${others.id}`, { body: { enabled: false } })
+    const body = { name: "s", team: "ops", prompt_template: "{{payload.type}}", input: "payload", shares: others.id }
+    expect((yield* admin("POST", "/api/webhooks", { body })).status).toBe(201)
+    yield* trigger
+    for (const message of yield* sent("/message", 2)) {
+      expect(message.blocks.map(({ type }: any) => type)).toEqual(["section"])
+    }
+  })
 })

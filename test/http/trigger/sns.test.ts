@@ -1,10 +1,10 @@
 /** Messages of Amazon SNS: signed with its certificate, for one topic. */
 import { X509Certificate } from "node:crypto"
-import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { NoAnswer, type Poster } from "../../../src/engine/delivery/Poster.ts"
 import { causeOf } from "../../../src/engine/verify/AmazonSns.ts"
 import * as Lookup from "../../../src/engine/verify/RequestLookup.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { start } from "../Server.ts"
@@ -65,21 +65,19 @@ const serve = (sns: Poster["Service"]["post"] = asSns, template = "{{payload.Sub
   })
 
 for (const version of ["1", "2"] as const) {
-  it.live(`a message signed in version ${version} starts one run, and its certificate is fetched once`, () =>
-    Effect.gen(function* () {
-      const { admin, asked, deliver, history, hook } = yield* serve()
-      const first = yield* deliver(signedBySns(message, version))
-      expect(first.status, first.text).toBe(202)
-      expect((yield* deliver(signedBySns(message, version))).json.run_id).toBe(first.json.run_id)
-      expect((yield* deliver(signedBySns({ ...message, MessageId: "m-2", Subject: undefined }, version))).status).toBe(
-        202
-      )
-      expect(yield* history(hook.id)).toHaveLength(2)
-      expect(asked).toStrictEqual([certificateUrl])
-      const { json } = yield* admin("GET", `/api/runs/${first.json.run_id}`)
-      expect(json.conversation.prompt).toBe(`${message.Subject} ${message.Message}`)
-    })
-  )
+  it.live(`a message signed in version ${version} starts one run, and its certificate is fetched once`, function* () {
+    const { admin, asked, deliver, history, hook } = yield* serve()
+    const first = yield* deliver(signedBySns(message, version))
+    expect(first.status, first.text).toBe(202)
+    expect((yield* deliver(signedBySns(message, version))).json.run_id).toBe(first.json.run_id)
+    expect((yield* deliver(signedBySns({ ...message, MessageId: "m-2", Subject: undefined }, version))).status).toBe(
+      202
+    )
+    expect(yield* history(hook.id)).toHaveLength(2)
+    expect(asked).toStrictEqual([certificateUrl])
+    const { json } = yield* admin("GET", `/api/runs/${first.json.run_id}`)
+    expect(json.conversation.prompt).toBe(`${message.Subject} ${message.Message}`)
+  })
 }
 
 describe("no run is started by", () => {
@@ -104,37 +102,33 @@ describe("no run is started by", () => {
     )
   }
 
-  it.live("a certificate from anywhere but SNS in the topic's region, which is not even fetched", () =>
-    Effect.gen(function* () {
-      const { asked, deliver } = yield* serve(() => Effect.succeed({ http_status: 200, answer: "", text: "" }))
-      const file = "SimpleNotificationService-0123456789abcdef.pem"
-      for (const url of [
-        `http://sns.eu-central-1.amazonaws.com/${file}`,
-        `https://sns.us-east-1.amazonaws.com/${file}`,
-        `https://sns.eu-central-1.amazonaws.com.example.com/${file}`,
-        `https://example.com/sns.eu-central-1.amazonaws.com/${file}`,
-        `https://sns.eu-central-1.amazonaws.com@example.com/${file}`,
-        `https://example.com\\@sns.eu-central-1.amazonaws.com/${file}`,
-        `https://sns.eu-central-1.amazonaws.com:444/${file}`,
-        `https://SNS.eu-central-1.amazonaws.com/${file}`,
-        `https://bucket.s3.eu-central-1.amazonaws.com/${file}`,
-        `https://sns.eu-central-1.amazonaws.com/../x/${file}`,
-        "https://sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription",
-        `https://sns.eu-central-1.amazonaws.com/${file}?x`
-      ]) {
-        const answer = yield* deliver({ ...signedBySns(message), SigningCertURL: url })
-        expect(refusal(answer), url).toStrictEqual([401, "not_verified"])
-      }
-      expect(asked).toStrictEqual([])
-    })
-  )
+  it.live("a certificate from anywhere but SNS in the topic's region, which is not even fetched", function* () {
+    const { asked, deliver } = yield* serve(() => Effect.succeed({ http_status: 200, answer: "", text: "" }))
+    const file = "SimpleNotificationService-0123456789abcdef.pem"
+    for (const url of [
+      `http://sns.eu-central-1.amazonaws.com/${file}`,
+      `https://sns.us-east-1.amazonaws.com/${file}`,
+      `https://sns.eu-central-1.amazonaws.com.example.com/${file}`,
+      `https://example.com/sns.eu-central-1.amazonaws.com/${file}`,
+      `https://sns.eu-central-1.amazonaws.com@example.com/${file}`,
+      `https://example.com\\@sns.eu-central-1.amazonaws.com/${file}`,
+      `https://sns.eu-central-1.amazonaws.com:444/${file}`,
+      `https://SNS.eu-central-1.amazonaws.com/${file}`,
+      `https://bucket.s3.eu-central-1.amazonaws.com/${file}`,
+      `https://sns.eu-central-1.amazonaws.com/../x/${file}`,
+      "https://sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription",
+      `https://sns.eu-central-1.amazonaws.com/${file}?x`
+    ]) {
+      const answer = yield* deliver({ ...signedBySns(message), SigningCertURL: url })
+      expect(refusal(answer), url).toStrictEqual([401, "not_verified"])
+    }
+    expect(asked).toStrictEqual([])
+  })
 
-  it.live("a message with the key of another certificate", () =>
-    Effect.gen(function* () {
-      const { deliver } = yield* serve()
-      expect((yield* deliver(signedBySns(message, "2", keyPair()))).status).toBe(401)
-    })
-  )
+  it.live("a message with the key of another certificate", function* () {
+    const { deliver } = yield* serve()
+    expect((yield* deliver(signedBySns(message, "2", keyPair()))).status).toBe(401)
+  })
 
   it("a message after the end of its certificate, or before its beginning", () => {
     const lookup = Lookup.make({ headers: {}, body: Buffer.from(JSON.stringify(signedBySns(message))) })
@@ -144,155 +138,135 @@ describe("no run is started by", () => {
     expect(causes).toStrictEqual([undefined, "expired", "expired"])
   })
 
-  it.live("a message of more than a week ago", () =>
-    Effect.gen(function* () {
-      const { deliver } = yield* serve()
-      const Timestamp = new Date(Date.now() - 8 * 24 * 3_600_000).toISOString()
-      expect((yield* deliver({ ...signedBySns(message), Timestamp })).status).toBe(401)
-    })
-  )
+  it.live("a message of more than a week ago", function* () {
+    const { deliver } = yield* serve()
+    const Timestamp = new Date(Date.now() - 8 * 24 * 3_600_000).toISOString()
+    expect((yield* deliver({ ...signedBySns(message), Timestamp })).status).toBe(401)
+  })
 })
 
-it.live("a message is asked for again while its certificate cannot be fetched or is none", () =>
-  Effect.gen(function* () {
-    const down = yield* serve(() => Effect.fail(new NoAnswer({ reason: "no route" })))
-    expect(refusal(yield* down.deliver(signedBySns(message)))).toStrictEqual([503, "unavailable"])
-    for (const answer of [
-      { http_status: 403, answer: "" },
-      { http_status: 200, answer: "", text: "<html>" }
-    ]) {
-      const { deliver, history, hook } = yield* serve(() => Effect.succeed(answer))
-      expect(refusal(yield* deliver(signedBySns(message)))).toStrictEqual([503, "unavailable"])
-      expect(yield* history(hook.id)).toStrictEqual([])
-    }
-  })
-)
+it.live("a message is asked for again while its certificate cannot be fetched or is none", function* () {
+  const down = yield* serve(() => Effect.fail(new NoAnswer({ reason: "no route" })))
+  expect(refusal(yield* down.deliver(signedBySns(message)))).toStrictEqual([503, "unavailable"])
+  for (const answer of [
+    { http_status: 403, answer: "" },
+    { http_status: 200, answer: "", text: "<html>" }
+  ]) {
+    const { deliver, history, hook } = yield* serve(() => Effect.succeed(answer))
+    expect(refusal(yield* deliver(signedBySns(message)))).toStrictEqual([503, "unavailable"])
+    expect(yield* history(hook.id)).toStrictEqual([])
+  }
+})
 
 describe("certificates that messages without a valid signature name", () => {
   const urlOf = (n: number) => `https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-${n}.pem`
   const named = (SigningCertURL: string) => ({ ...signedBySns(message), SigningCertURL })
 
-  it.live("are fetched 4 at a time, and one at a time for each webhook", () =>
-    Effect.gen(function* () {
-      const gate = yield* Deferred.make<void>()
-      const { admin, asked, deliver, deliverTo, hook, team, webhook } = yield* serve(() =>
-        Effect.andThen(Deferred.await(gate), Effect.fail(new NoAnswer({ reason: "no route" })))
-      )
-      const first = yield* Effect.forkChild(deliver(named(urlOf(0))))
-      yield* untilEffect(
-        "one look-up",
-        Effect.sync(() => asked.length === 1)
-      )
-      expect(refusal(yield* deliver(named(urlOf(1))))).toStrictEqual([503, "unavailable"])
-      expect(asked).toStrictEqual([urlOf(0)])
-      const others = yield* Effect.forEach([2, 3, 4, 5, 6], (n) =>
-        Effect.map(webhook(team, "x", verified), ({ path }) => deliverTo(path, named(urlOf(n))))
-      )
-      const all = yield* Effect.forkChild(Effect.all(others, { concurrency: "unbounded" }))
-      yield* untilEffect(
-        "four look-ups",
-        Effect.sync(() => asked.length === 4)
-      )
-      yield* admin("GET", `/api/webhooks/${hook.id}`)
-      expect(asked).toHaveLength(4)
-      yield* Deferred.succeed(gate, undefined)
-      for (const answer of [yield* Fiber.join(first), ...(yield* Fiber.join(all))]) {
-        expect(refusal(answer)).toStrictEqual([503, "unavailable"])
-      }
-      expect(asked).toHaveLength(6)
-    })
-  )
+  it.live("are fetched 4 at a time, and one at a time for each webhook", function* () {
+    const gate = yield* Deferred.make<void>()
+    const { admin, asked, deliver, deliverTo, hook, team, webhook } = yield* serve(() =>
+      Effect.andThen(Deferred.await(gate), Effect.fail(new NoAnswer({ reason: "no route" })))
+    )
+    const first = yield* Effect.forkChild(deliver(named(urlOf(0))))
+    yield* untilEffect(
+      "one look-up",
+      Effect.sync(() => asked.length === 1)
+    )
+    expect(refusal(yield* deliver(named(urlOf(1))))).toStrictEqual([503, "unavailable"])
+    expect(asked).toStrictEqual([urlOf(0)])
+    const others = yield* Effect.forEach([2, 3, 4, 5, 6], (n) =>
+      Effect.map(webhook(team, "x", verified), ({ path }) => deliverTo(path, named(urlOf(n))))
+    )
+    const all = yield* Effect.forkChild(Effect.all(others, { concurrency: "unbounded" }))
+    yield* untilEffect(
+      "four look-ups",
+      Effect.sync(() => asked.length === 4)
+    )
+    yield* admin("GET", `/api/webhooks/${hook.id}`)
+    expect(asked).toHaveLength(4)
+    yield* Deferred.succeed(gate, undefined)
+    for (const answer of [yield* Fiber.join(first), ...(yield* Fiber.join(all))]) {
+      expect(refusal(answer)).toStrictEqual([503, "unavailable"])
+    }
+    expect(asked).toHaveLength(6)
+  })
 
-  it.live("do not make the server fetch a known certificate again, however many they are", () =>
-    Effect.gen(function* () {
-      const { asked, deliver } = yield* serve()
-      expect((yield* deliver(signedBySns(message))).status).toBe(202)
-      for (let n = 0; n < 120; n++) expect((yield* deliver(named(urlOf(n)))).status).toBe(503)
-      expect((yield* deliver(signedBySns({ ...message, MessageId: "m-2" }))).status).toBe(202)
-      expect(asked.filter((url) => url === certificateUrl)).toHaveLength(1)
-    })
-  )
+  it.live("do not make the server fetch a known certificate again, however many they are", function* () {
+    const { asked, deliver } = yield* serve()
+    expect((yield* deliver(signedBySns(message))).status).toBe(202)
+    for (let n = 0; n < 120; n++) expect((yield* deliver(named(urlOf(n)))).status).toBe(503)
+    expect((yield* deliver(signedBySns({ ...message, MessageId: "m-2" }))).status).toBe(202)
+    expect(asked.filter((url) => url === certificateUrl)).toHaveLength(1)
+  })
 })
 
-it.live("the URL that ends the subscription reaches neither the agent nor those who see the run", () =>
-  Effect.gen(function* () {
-    const { admin, deliver, hook } = yield* serve(asSns, "{{payload.UnsubscribeURL}} {{payload.SigningCertURL}}")
-    const { json } = yield* deliver(signedBySns(message))
-    const shown = yield* admin("GET", `/api/runs/${json.run_id}`)
-    expect(shown.json.conversation.prompt).toBe("redacted redacted")
-    const path = `/api/webhooks/${hook.id}/requests`
-    const stored = yield* untilEffect(
-      "the request is stored",
-      Effect.map(admin("GET", `${path}?accepted=true`), ({ json }) => json.data[0])
-    )
-    const request = yield* admin("GET", `${path}/${stored.request_id}`)
-    expect(request.text).toContain("UnsubscribeURL")
-    for (const { text } of [shown, request]) expect(text).not.toContain("Action=Unsubscribe")
-  })
-)
+it.live("the URL that ends the subscription reaches neither the agent nor those who see the run", function* () {
+  const { admin, deliver, hook } = yield* serve(asSns, "{{payload.UnsubscribeURL}} {{payload.SigningCertURL}}")
+  const { json } = yield* deliver(signedBySns(message))
+  const shown = yield* admin("GET", `/api/runs/${json.run_id}`)
+  expect(shown.json.conversation.prompt).toBe("redacted redacted")
+  const path = `/api/webhooks/${hook.id}/requests`
+  const stored = yield* untilEffect(
+    "the request is stored",
+    Effect.map(admin("GET", `${path}?accepted=true`), ({ json }) => json.data[0])
+  )
+  const request = yield* admin("GET", `${path}/${stored.request_id}`)
+  expect(request.text).toContain("UnsubscribeURL")
+  for (const { text } of [shown, request]) expect(text).not.toContain("Action=Unsubscribe")
+})
 
 describe("a subscription", () => {
   const withConfirmation = (http_status: number) =>
     serve((post) => (post.url === certificateUrl ? asSns(post) : Effect.succeed({ http_status, answer: "" })))
 
-  it.live("is confirmed at SNS, and starts no run", () =>
-    Effect.gen(function* () {
-      const { asked, deliver, history, hook } = yield* withConfirmation(200)
-      const answer = yield* deliver(signedBySns(confirmation, "2"))
-      expect([answer.status, answer.text]).toStrictEqual([200, '{"status":"ignored"}'])
-      expect(asked).toStrictEqual([certificateUrl, subscribeUrl])
-      expect(yield* history(hook.id)).toStrictEqual([])
-    })
-  )
+  it.live("is confirmed at SNS, and starts no run", function* () {
+    const { asked, deliver, history, hook } = yield* withConfirmation(200)
+    const answer = yield* deliver(signedBySns(confirmation, "2"))
+    expect([answer.status, answer.text]).toStrictEqual([200, '{"status":"ignored"}'])
+    expect(asked).toStrictEqual([certificateUrl, subscribeUrl])
+    expect(yield* history(hook.id)).toStrictEqual([])
+  })
 
-  it.live("is asked for again if SNS does not confirm it", () =>
-    Effect.gen(function* () {
-      const { deliver } = yield* withConfirmation(500)
-      expect((yield* deliver(signedBySns(confirmation))).status).toBe(503)
-    })
-  )
+  it.live("is asked for again if SNS does not confirm it", function* () {
+    const { deliver } = yield* withConfirmation(500)
+    expect((yield* deliver(signedBySns(confirmation))).status).toBe(503)
+  })
 
-  it.live("is confirmed nowhere else, and not unless it is signed for the webhook's topic", () =>
-    Effect.gen(function* () {
-      const { asked, deliver } = yield* withConfirmation(200)
-      for (const SubscribeURL of [
-        "https://example.com/",
-        "http://sns.eu-central-1.amazonaws.com/?x",
-        "https://sns.us-east-1.amazonaws.com/?x",
-        "https://127.0.0.1/",
-        "file:///etc/passwd"
-      ]) {
-        expect((yield* deliver(signedBySns({ ...confirmation, SubscribeURL }))).status, SubscribeURL).toBe(401)
-      }
-      expect((yield* deliver({ ...signedBySns(confirmation), SubscribeURL: `${subscribeUrl}&x` })).status).toBe(401)
-      expect((yield* deliver(signedBySns({ ...confirmation, TopicArn: `${topic}2` }))).status).toBe(401)
-      expect(asked).toStrictEqual([certificateUrl])
-    })
-  )
+  it.live("is confirmed nowhere else, and not unless it is signed for the webhook's topic", function* () {
+    const { asked, deliver } = yield* withConfirmation(200)
+    for (const SubscribeURL of [
+      "https://example.com/",
+      "http://sns.eu-central-1.amazonaws.com/?x",
+      "https://sns.us-east-1.amazonaws.com/?x",
+      "https://127.0.0.1/",
+      "file:///etc/passwd"
+    ]) {
+      expect((yield* deliver(signedBySns({ ...confirmation, SubscribeURL }))).status, SubscribeURL).toBe(401)
+    }
+    expect((yield* deliver({ ...signedBySns(confirmation), SubscribeURL: `${subscribeUrl}&x` })).status).toBe(401)
+    expect((yield* deliver(signedBySns({ ...confirmation, TopicArn: `${topic}2` }))).status).toBe(401)
+    expect(asked).toStrictEqual([certificateUrl])
+  })
 
-  it.live("that has ended starts no run and calls nobody", () =>
-    Effect.gen(function* () {
-      const { asked, deliver } = yield* withConfirmation(200)
-      const answer = yield* deliver(signedBySns({ ...confirmation, Type: "UnsubscribeConfirmation" }))
-      expect([answer.status, answer.text]).toStrictEqual([200, '{"status":"ignored"}'])
-      expect(asked).toStrictEqual([certificateUrl])
-    })
-  )
+  it.live("that has ended starts no run and calls nobody", function* () {
+    const { asked, deliver } = yield* withConfirmation(200)
+    const answer = yield* deliver(signedBySns({ ...confirmation, Type: "UnsubscribeConfirmation" }))
+    expect([answer.status, answer.text]).toStrictEqual([200, '{"status":"ignored"}'])
+    expect(asked).toStrictEqual([certificateUrl])
+  })
 })
 
-it.live("its webhook's secret must be the ARN of a topic", () =>
-  Effect.gen(function* () {
-    const { admin } = yield* start()
-    yield* admin("POST", "/api/teams", { body: { team: "t" } })
-    for (const [secret, status] of [
-      ["arn:aws-cn:sns:cn-north-1:123456789012:a.fifo", 201],
-      ["arn:aws-us-gov:sns:us-gov-west-1:123456789012:a", 201],
-      ["arn:aws:sqs:eu-central-1:123456789012:a", 422],
-      ["arn:aws:sns:evil.com/:123456789012:a", 422],
-      ["a secret", 422]
-    ] as const) {
-      const draft = { name: "n", team: "t", prompt_template: "x", verification: { preset: "aws-sns" }, secret }
-      expect((yield* admin("POST", "/api/webhooks", { body: draft })).status, secret).toBe(status)
-    }
-  })
-)
+it.live("its webhook's secret must be the ARN of a topic", function* () {
+  const { admin } = yield* start()
+  yield* admin("POST", "/api/teams", { body: { team: "t" } })
+  for (const [secret, status] of [
+    ["arn:aws-cn:sns:cn-north-1:123456789012:a.fifo", 201],
+    ["arn:aws-us-gov:sns:us-gov-west-1:123456789012:a", 201],
+    ["arn:aws:sqs:eu-central-1:123456789012:a", 422],
+    ["arn:aws:sns:evil.com/:123456789012:a", 422],
+    ["a secret", 422]
+  ] as const) {
+    const draft = { name: "n", team: "t", prompt_template: "x", verification: { preset: "aws-sns" }, secret }
+    expect((yield* admin("POST", "/api/webhooks", { body: draft })).status, secret).toBe(status)
+  }
+})

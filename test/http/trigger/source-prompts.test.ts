@@ -5,10 +5,10 @@
  * values of our own; what its examples leave out, have empty or write in another way is sent too.
  */
 import { createRequire } from "node:module"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Recipe } from "../../../src/recipes/Recipe.ts"
 import { recipes } from "../../../src/recipes/Recipes.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { requestOf, secretFor, sentAs } from "../SignedRequests.ts"
 import { recorded, serve } from "./Sources.ts"
 
@@ -272,13 +272,11 @@ describe("Discord", () => {
       delete payload.data.options
     })
   })
-  it.live("its test is answered, and starts no run", () =>
-    Effect.gen(function* () {
-      const { secret, send } = yield* setUp(discord)
-      const ping = JSON.stringify({ id: "786008729715212339", application_id: "1", type: 1, version: 1, token: "t" })
-      expect(yield* send(sentAs(discord, secret, ping))).toStrictEqual({ status: 200, text: '{"type":1}' })
-    })
-  )
+  it.live("its test is answered, and starts no run", function* () {
+    const { secret, send } = yield* setUp(discord)
+    const ping = JSON.stringify({ id: "786008729715212339", application_id: "1", type: 1, version: 1, token: "t" })
+    expect(yield* send(sentAs(discord, secret, ping))).toStrictEqual({ status: 200, text: '{"type":1}' })
+  })
 })
 
 describe("Paddle", () => {

@@ -1,10 +1,11 @@
 /** Each recipe takes what its service sends, also in large numbers and with parts missing. */
-import { describe, expect, it } from "@effect/vitest"
+
 import { Effect, Scope } from "effect"
 import { curlExample } from "../../../src/api/run/CurlExample.ts"
 import type { Recipe } from "../../../src/recipes/Recipe.ts"
 import { recipeNames, recipes } from "../../../src/recipes/Recipes.ts"
 import { exampleFor, sampleFor } from "../../../src/recipes/SampleFor.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { exec } from "../../support/Process.ts"
 import { refusal } from "../Client.ts"
 import { draftOf, requestOf, secretFor } from "../SignedRequests.ts"
@@ -12,42 +13,38 @@ import { serve, withFixedMarks } from "./Sources.ts"
 
 const { scope, server, setUp } = serve()
 
-it.live("a slash command is answered at once, also while nobody is there to work on it", () =>
-  Effect.gen(function* () {
-    const recipe = recipes["slack-command"]
-    const { prompt_template, ...draft } = draftOf(recipe, secretFor(recipe))
-    const team = yield* Scope.provide(server().team("away", "no leader"), scope)
-    const { id, path } = yield* server().webhook(team, prompt_template, draft)
-    const answer = yield* server().http("POST", path, requestOf(recipe))
-    expect([answer.status, answer.text]).toStrictEqual([200, "On it. The answer comes here."])
-    expect(yield* server().history(id)).toMatchObject([{ status: "queued" }])
-  })
-)
+it.live("a slash command is answered at once, also while nobody is there to work on it", function* () {
+  const recipe = recipes["slack-command"]
+  const { prompt_template, ...draft } = draftOf(recipe, secretFor(recipe))
+  const team = yield* Scope.provide(server().team("away", "no leader"), scope)
+  const { id, path } = yield* server().webhook(team, prompt_template, draft)
+  const answer = yield* server().http("POST", path, requestOf(recipe))
+  expect([answer.status, answer.text]).toStrictEqual([200, "On it. The answer comes here."])
+  expect(yield* server().history(id)).toMatchObject([{ status: "queued" }])
+})
 
 describe("a storm of alerts, as many and as long as a request may have, starts a run", () => {
   for (const recipe of [recipes.alertmanager, recipes.grafana]) {
     for (const length of [20, 2_700]) {
-      it.live(`${recipe.label}, texts of ${length} characters`, () =>
-        Effect.gen(function* () {
-          const { deliver, next, secret } = yield* setUp(recipe)
-          const payload: any = structuredClone(recipe.sample.payload)
-          const [alert] = payload.alerts
-          alert.labels = { alertname: "警".repeat(length / 20), instance: "機".repeat(length / 20) }
-          alert.annotations = { summary: "報".repeat(length) }
-          alert.values &&= { 値: "値".repeat(length / 20) }
-          const sent = Math.floor(1_040_000 / Buffer.byteLength(JSON.stringify(alert)))
-          payload.alerts = Array(sent).fill(alert)
-          payload.truncatedAlerts = 100_000
-          const answer = yield* deliver(requestOf(recipe, secret, payload))
-          expect(answer.status, answer.text).toBe(202)
-          const prompt = yield* next
-          expect(prompt).toContain(`Alerts: ${sent} firing, 0 resolved, 100000 not sent`)
-          expect(prompt).toContain(`(The first 100 of ${100_000 + sent} alerts.)`)
-          expect(prompt.match(/^FIRING /gm)).toHaveLength(20)
-          expect(prompt.match(/^- FIRING /gm)).toHaveLength(80)
-          expect(prompt).toContain("報".repeat(length))
-        })
-      )
+      it.live(`${recipe.label}, texts of ${length} characters`, function* () {
+        const { deliver, next, secret } = yield* setUp(recipe)
+        const payload: any = structuredClone(recipe.sample.payload)
+        const [alert] = payload.alerts
+        alert.labels = { alertname: "警".repeat(length / 20), instance: "機".repeat(length / 20) }
+        alert.annotations = { summary: "報".repeat(length) }
+        alert.values &&= { 値: "値".repeat(length / 20) }
+        const sent = Math.floor(1_040_000 / Buffer.byteLength(JSON.stringify(alert)))
+        payload.alerts = Array(sent).fill(alert)
+        payload.truncatedAlerts = 100_000
+        const answer = yield* deliver(requestOf(recipe, secret, payload))
+        expect(answer.status, answer.text).toBe(202)
+        const prompt = yield* next
+        expect(prompt).toContain(`Alerts: ${sent} firing, 0 resolved, 100000 not sent`)
+        expect(prompt).toContain(`(The first 100 of ${100_000 + sent} alerts.)`)
+        expect(prompt.match(/^FIRING /gm)).toHaveLength(20)
+        expect(prompt.match(/^- FIRING /gm)).toHaveLength(80)
+        expect(prompt).toContain("報".repeat(length))
+      })
     }
   }
 })
@@ -129,8 +126,9 @@ const threads = new Map<string, string>([
 describe("each recipe", () => {
   for (const name of recipeNames) {
     const recipe: Recipe = recipes[name]
-    it.live(`${recipe.label}: takes its sample, only with the right secret, and ignores what it is not about`, () =>
-      Effect.gen(function* () {
+    it.live(
+      `${recipe.label}: takes its sample, only with the right secret, and ignores what it is not about`,
+      function* () {
         const { deliver, hook, next, secret, team, url } = yield* setUp(recipe)
         const { headers, payload } = recipe.sample
         const other = secret.startsWith("whsec_") ? "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD" : "Another secret"
@@ -158,31 +156,29 @@ describe("each recipe", () => {
         // As it stands, with the window in which several become one.
         const complete = yield* server().admin("POST", "/api/webhooks", { body: { team, ...draftOf(recipe, secret) } })
         expect(complete.status, complete.text).toBe(201)
-      })
+      }
     )
   }
 
   // Only Amazon SNS and Discord have their private keys.
   for (const name of recipeNames.filter((name) => name !== "aws-sns" && name !== "discord")) {
     const recipe: Recipe = recipes[name]
-    it.live(`${recipe.label}: its webhook is called by the example, which passes the filter`, () =>
-      Effect.gen(function* () {
-        const { hook, next, secret } = yield* setUp(recipe)
-        const { json: webhook } = yield* server().admin("GET", `/api/webhooks/${hook.id}`)
-        const target = (search: string) => `'${server().origin}${hook.path}${search}'`
-        const sample = exampleFor(webhook)
-        const script = curlExample(webhook, { sample, target, waits: false, pretty: true, flags: ["--fail-with-body"] })
-        yield* Effect.promise(() =>
-          exec("/bin/sh", ["-c", `${script} --silent`], {
-            env: { PATH: process.env.PATH ?? "", WEBHOOK_SECRET: secret }
-          })
-        )
-        const whole = sampleFor(webhook)
-        const body = { payload: whole.body, headers: whole.headers, query: whole.query }
-        const preview = yield* server().admin("POST", `/api/webhooks/${hook.id}/preview`, { body })
-        expect(preview.json.accepted).not.toBe(false)
-        expect(yield* next).toBe(withFixedMarks(preview.json.prompt))
-      })
-    )
+    it.live(`${recipe.label}: its webhook is called by the example, which passes the filter`, function* () {
+      const { hook, next, secret } = yield* setUp(recipe)
+      const { json: webhook } = yield* server().admin("GET", `/api/webhooks/${hook.id}`)
+      const target = (search: string) => `'${server().origin}${hook.path}${search}'`
+      const sample = exampleFor(webhook)
+      const script = curlExample(webhook, { sample, target, waits: false, pretty: true, flags: ["--fail-with-body"] })
+      yield* Effect.promise(() =>
+        exec("/bin/sh", ["-c", `${script} --silent`], {
+          env: { PATH: process.env.PATH ?? "", WEBHOOK_SECRET: secret }
+        })
+      )
+      const whole = sampleFor(webhook)
+      const body = { payload: whole.body, headers: whole.headers, query: whole.query }
+      const preview = yield* server().admin("POST", `/api/webhooks/${hook.id}/preview`, { body })
+      expect(preview.json.accepted).not.toBe(false)
+      expect(yield* next).toBe(withFixedMarks(preview.json.prompt))
+    })
   }
 })

@@ -1,6 +1,7 @@
 /** Services test a webhook's URL before they send events. */
-import { describe, expect, it } from "@effect/vitest"
+
 import { Effect } from "effect"
+import { describe, expect, it } from "../../support/It.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { refusal } from "../Client.ts"
 import { start } from "../Server.ts"
@@ -23,39 +24,33 @@ const meta = { preset: "meta", verify_token: "my token" }
 const subscribe = "?hub.mode=subscribe&hub.verify_token=my+token&hub.challenge=1158201444"
 
 describe("Meta", () => {
-  it.live("gets its challenge back as text if it knows the verify token, and starts no run", () =>
-    Effect.gen(function* () {
-      const { call, history, hook } = yield* serve(meta)
-      const answer = yield* call("GET", subscribe)
-      expect([answer.status, answer.text]).toStrictEqual([200, "1158201444"])
-      expect(answer.headers.get("content-type")).toMatch(/^text\/plain/)
-      expect(answer.headers.get("x-content-type-options")).toBe("nosniff")
-      expect(yield* history(hook.id)).toStrictEqual([])
-    })
-  )
+  it.live("gets its challenge back as text if it knows the verify token, and starts no run", function* () {
+    const { call, history, hook } = yield* serve(meta)
+    const answer = yield* call("GET", subscribe)
+    expect([answer.status, answer.text]).toStrictEqual([200, "1158201444"])
+    expect(answer.headers.get("content-type")).toMatch(/^text\/plain/)
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff")
+    expect(yield* history(hook.id)).toStrictEqual([])
+  })
 
-  it.live("is refused with another verify token, which the webhook lists", () =>
-    Effect.gen(function* () {
-      const { admin, call, hook } = yield* serve(meta)
-      expect(refusal(yield* call("GET", subscribe.replace("my+token", "other")))).toStrictEqual([401, "not_verified"])
-      expect(refusal(yield* call("GET", "?hub.mode=subscribe&hub.challenge=1"))).toStrictEqual([401, "not_verified"])
-      const listed = yield* repeatUntil(
-        admin("GET", `/api/webhooks/${hook.id}/requests`),
-        ({ json }) => json.data.length > 0
-      )
-      expect(listed.json.data[0]).toMatchObject({ status: 401, code: "not_verified" })
-    })
-  )
+  it.live("is refused with another verify token, which the webhook lists", function* () {
+    const { admin, call, hook } = yield* serve(meta)
+    expect(refusal(yield* call("GET", subscribe.replace("my+token", "other")))).toStrictEqual([401, "not_verified"])
+    expect(refusal(yield* call("GET", "?hub.mode=subscribe&hub.challenge=1"))).toStrictEqual([401, "not_verified"])
+    const listed = yield* repeatUntil(
+      admin("GET", `/api/webhooks/${hook.id}/requests`),
+      ({ json }) => json.data.length > 0
+    )
+    expect(listed.json.data[0]).toMatchObject({ status: 401, code: "not_verified" })
+  })
 
-  it.live("sends nothing else by GET, and must sign what it posts", () =>
-    Effect.gen(function* () {
-      const { call } = yield* serve(meta)
-      for (const search of ["", "?hub.mode=unsubscribe&hub.challenge=1", "?hub.challenge=1"]) {
-        expect(refusal(yield* call("GET", search)), search).toStrictEqual([405, "method_not_allowed"])
-      }
-      expect(refusal(yield* call("POST", subscribe, { body: {} }))).toStrictEqual([401, "not_verified"])
-    })
-  )
+  it.live("sends nothing else by GET, and must sign what it posts", function* () {
+    const { call } = yield* serve(meta)
+    for (const search of ["", "?hub.mode=unsubscribe&hub.challenge=1", "?hub.challenge=1"]) {
+      expect(refusal(yield* call("GET", search)), search).toStrictEqual([405, "method_not_allowed"])
+    }
+    expect(refusal(yield* call("POST", subscribe, { body: {} }))).toStrictEqual([401, "not_verified"])
+  })
 })
 
 describe("Microsoft Graph", () => {
@@ -63,57 +58,49 @@ describe("Microsoft Graph", () => {
   const search = `?validationToken=${encodeURIComponent(token)}`
   const text = { headers: { "content-type": "text/plain; charset=utf-8" }, raw: "" }
 
-  it.live("gets its token back as text, without a secret, and starts no run", () =>
-    Effect.gen(function* () {
-      const { call, history, hook } = yield* serve({ preset: "microsoft-graph" })
-      const answer = yield* call("POST", search, text)
-      expect([answer.status, answer.text]).toStrictEqual([200, token])
-      expect(answer.headers.get("content-type")).toMatch(/^text\/plain/)
-      expect(answer.headers.get("x-content-type-options")).toBe("nosniff")
-      expect(yield* history(hook.id)).toStrictEqual([])
-    })
-  )
+  it.live("gets its token back as text, without a secret, and starts no run", function* () {
+    const { call, history, hook } = yield* serve({ preset: "microsoft-graph" })
+    const answer = yield* call("POST", search, text)
+    expect([answer.status, answer.text]).toStrictEqual([200, token])
+    expect(answer.headers.get("content-type")).toMatch(/^text\/plain/)
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff")
+    expect(yield* history(hook.id)).toStrictEqual([])
+  })
 
-  it.live("is not answered at length, nor from an address that is not allowed, nor by other webhooks", () =>
-    Effect.gen(function* () {
-      const graph = { preset: "microsoft-graph" }
-      const { call } = yield* serve(graph)
-      expect((yield* call("POST", `?validationToken=${"x".repeat(2_001)}`, text)).status).toBe(401)
-      const elsewhere = yield* serve(graph, { allow_from: ["192.0.2.0/24"] })
-      expect(refusal(yield* elsewhere.call("POST", search, text))).toStrictEqual([401, "not_verified"])
-      const github = yield* serve({ preset: "github" })
-      expect(refusal(yield* github.call("POST", search, text))).toStrictEqual([401, "not_verified"])
-    })
-  )
+  it.live("is not answered at length, nor from an address that is not allowed, nor by other webhooks", function* () {
+    const graph = { preset: "microsoft-graph" }
+    const { call } = yield* serve(graph)
+    expect((yield* call("POST", `?validationToken=${"x".repeat(2_001)}`, text)).status).toBe(401)
+    const elsewhere = yield* serve(graph, { allow_from: ["192.0.2.0/24"] })
+    expect(refusal(yield* elsewhere.call("POST", search, text))).toStrictEqual([401, "not_verified"])
+    const github = yield* serve({ preset: "github" })
+    expect(refusal(yield* github.call("POST", search, text))).toStrictEqual([401, "not_verified"])
+  })
 
-  it.live("opens no run to somebody who asks for a test of the URL there", () =>
-    Effect.gen(function* () {
-      const { call, hook, http } = yield* serve({ preset: "microsoft-graph" })
-      const value = [{ changeType: "created", clientState: secret }]
-      const { json } = yield* call("POST", "", { body: { value } })
-      const run = `${hook.path}/runs/${json.run_id}`
-      expect((yield* http("POST", `${run}/cancel${search}`, text)).status).toBe(401)
-      expect((yield* http("GET", `${run}${search}`)).status).toBe(401)
-    })
-  )
+  it.live("opens no run to somebody who asks for a test of the URL there", function* () {
+    const { call, hook, http } = yield* serve({ preset: "microsoft-graph" })
+    const value = [{ changeType: "created", clientState: secret }]
+    const { json } = yield* call("POST", "", { body: { value } })
+    const run = `${hook.path}/runs/${json.run_id}`
+    expect((yield* http("POST", `${run}/cancel${search}`, text)).status).toBe(401)
+    expect((yield* http("GET", `${run}${search}`)).status).toBe(401)
+  })
 
-  it.live("leaves its secret neither in the prompt, nor in the run, nor in a stored request", () =>
-    Effect.gen(function* () {
-      const { admin, call, firstRuns, hook } = yield* serve({ preset: "microsoft-graph" }, { store_requests: "all" })
-      const value = [{ changeType: "created", clientState: secret, resource: "me" }]
-      expect((yield* call("POST", "", { body: { value } })).status).toBe(202)
-      const [run] = yield* firstRuns(hook.id)
-      const whole = yield* admin("GET", `/api/runs/${run.run_id}`)
-      expect(whole.json.conversation.prompt).toContain('"clientState":"redacted","resource":"me"')
-      const stored = yield* repeatUntil(
-        admin("GET", `/api/webhooks/${hook.id}/requests?accepted=true`),
-        ({ json }) => json.data.length > 0
-      )
-      const request = yield* admin("GET", `/api/webhooks/${hook.id}/requests/${stored.json.data[0].request_id}`)
-      expect(request.json.body).toContain('"clientState":"redacted"')
-      for (const { text } of [whole, stored, request]) expect(text).not.toContain(secret)
-    })
-  )
+  it.live("leaves its secret neither in the prompt, nor in the run, nor in a stored request", function* () {
+    const { admin, call, firstRuns, hook } = yield* serve({ preset: "microsoft-graph" }, { store_requests: "all" })
+    const value = [{ changeType: "created", clientState: secret, resource: "me" }]
+    expect((yield* call("POST", "", { body: { value } })).status).toBe(202)
+    const [run] = yield* firstRuns(hook.id)
+    const whole = yield* admin("GET", `/api/runs/${run.run_id}`)
+    expect(whole.json.conversation.prompt).toContain('"clientState":"redacted","resource":"me"')
+    const stored = yield* repeatUntil(
+      admin("GET", `/api/webhooks/${hook.id}/requests?accepted=true`),
+      ({ json }) => json.data.length > 0
+    )
+    const request = yield* admin("GET", `/api/webhooks/${hook.id}/requests/${stored.json.data[0].request_id}`)
+    expect(request.json.body).toContain('"clientState":"redacted"')
+    for (const { text } of [whole, stored, request]) expect(text).not.toContain(secret)
+  })
 })
 
 describe("Azure Event Grid", () => {
@@ -131,46 +118,40 @@ describe("Azure Event Grid", () => {
   }
   const validation = { headers: { "aeg-event-type": "SubscriptionValidation" }, body: [event] }
 
-  it.live("gets the code of its validation event back, without the secret, and starts no run", () =>
-    Effect.gen(function* () {
-      const { call, history, hook } = yield* serve(grid)
-      const answer = yield* call("POST", "", validation)
-      expect([answer.status, answer.json]).toStrictEqual([200, { validationResponse: code }])
-      expect((yield* call("POST", "", { ...validation, body: [event, event] })).status).toBe(401)
-      expect((yield* call("POST", "", { body: [event] })).status).toBe(401)
-      expect(yield* history(hook.id)).toStrictEqual([])
-    })
-  )
-
-  it.live("may send to every enabled webhook that it asks with OPTIONS, and to no other path", () =>
-    Effect.gen(function* () {
-      const origin = { headers: { "webhook-request-origin": "eventgrid.azure.net", "webhook-request-rate": "120" } }
-      for (const verification of [undefined, grid, { preset: "github" }]) {
-        const { call, history, hook } = yield* serve(verification)
-        const answer = yield* call("OPTIONS", "", origin)
-        expect([answer.status, answer.text]).toStrictEqual([200, ""])
-        expect(Object.fromEntries(answer.headers)).toMatchObject({
-          allow: "POST",
-          "webhook-allowed-origin": "eventgrid.azure.net",
-          "webhook-allowed-rate": "*"
-        })
-        expect((yield* call("OPTIONS", "")).status).toBe(405)
-        expect(yield* history(hook.id)).toStrictEqual([])
-      }
-      const { http } = yield* serve()
-      expect((yield* http("OPTIONS", `/webhook/trigger/whk_${"a".repeat(43)}`, origin)).status).toBe(405)
-      const { call } = yield* serve(undefined, { allow_from: ["192.0.2.0/24"] })
-      expect((yield* call("OPTIONS", "", origin)).status).toBe(401)
-    })
-  )
-})
-
-it.live("Trello's HEAD is 200 for its webhooks, and 405 for others", () =>
-  Effect.gen(function* () {
-    const { call, history, hook } = yield* serve({ preset: "trello" })
-    expect((yield* call("HEAD", "")).status).toBe(200)
-    expect((yield* call("GET", "")).status).toBe(405)
-    expect((yield* (yield* serve({ preset: "github" })).call("HEAD", "")).status).toBe(405)
+  it.live("gets the code of its validation event back, without the secret, and starts no run", function* () {
+    const { call, history, hook } = yield* serve(grid)
+    const answer = yield* call("POST", "", validation)
+    expect([answer.status, answer.json]).toStrictEqual([200, { validationResponse: code }])
+    expect((yield* call("POST", "", { ...validation, body: [event, event] })).status).toBe(401)
+    expect((yield* call("POST", "", { body: [event] })).status).toBe(401)
     expect(yield* history(hook.id)).toStrictEqual([])
   })
-)
+
+  it.live("may send to every enabled webhook that it asks with OPTIONS, and to no other path", function* () {
+    const origin = { headers: { "webhook-request-origin": "eventgrid.azure.net", "webhook-request-rate": "120" } }
+    for (const verification of [undefined, grid, { preset: "github" }]) {
+      const { call, history, hook } = yield* serve(verification)
+      const answer = yield* call("OPTIONS", "", origin)
+      expect([answer.status, answer.text]).toStrictEqual([200, ""])
+      expect(Object.fromEntries(answer.headers)).toMatchObject({
+        allow: "POST",
+        "webhook-allowed-origin": "eventgrid.azure.net",
+        "webhook-allowed-rate": "*"
+      })
+      expect((yield* call("OPTIONS", "")).status).toBe(405)
+      expect(yield* history(hook.id)).toStrictEqual([])
+    }
+    const { http } = yield* serve()
+    expect((yield* http("OPTIONS", `/webhook/trigger/whk_${"a".repeat(43)}`, origin)).status).toBe(405)
+    const { call } = yield* serve(undefined, { allow_from: ["192.0.2.0/24"] })
+    expect((yield* call("OPTIONS", "", origin)).status).toBe(401)
+  })
+})
+
+it.live("Trello's HEAD is 200 for its webhooks, and 405 for others", function* () {
+  const { call, history, hook } = yield* serve({ preset: "trello" })
+  expect((yield* call("HEAD", "")).status).toBe(200)
+  expect((yield* call("GET", "")).status).toBe(405)
+  expect((yield* (yield* serve({ preset: "github" })).call("HEAD", "")).status).toBe(405)
+  expect(yield* history(hook.id)).toStrictEqual([])
+})

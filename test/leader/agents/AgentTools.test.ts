@@ -4,52 +4,46 @@ import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { createInterface } from "node:readline"
-import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { type Tools, withTools } from "../../../src/leader/agents/AgentTools.ts"
 import { LeaderError } from "../../../src/leader/index.ts"
 import { makePrompt } from "../../bus/contract/support.ts"
+import { expect, it } from "../../support/It.ts"
 
 const task = Effect.map(makePrompt({}), (prompt) => ({ prompt, place: {}, progress: () => {}, report: () => {} }))
 
-it.effect("an agent that goes on after its question is stopped a minute later, and has asked", () =>
-  Effect.gen(function* () {
-    const [working, stopped] = [yield* Deferred.make<Tools>(), yield* Deferred.make<void>()]
-    const goOn = Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined))
-    const fiber = yield* Effect.forkChild(
-      withTools(yield* task, (tools) => Effect.andThen(Deferred.succeed(working, tools!), goOn))
-    )
-    const { ask, script } = yield* Deferred.await(working)
-    yield* TestClock.adjust("1 hour")
-    ask("Which branch?", ["main"])
-    yield* TestClock.adjust("59 seconds")
-    expect(fiber.pollUnsafe()).toBeUndefined()
-    yield* TestClock.adjust("1 second")
-    expect(yield* Fiber.join(fiber)).toEqual({ response: "Which branch?", report: { asks: ["main"] } })
-    expect(yield* Deferred.isDone(stopped)).toBe(true)
-    expect(existsSync(dirname(script))).toBe(false)
-  })
-)
+it.effect("an agent that goes on after its question is stopped a minute later, and has asked", function* () {
+  const [working, stopped] = [yield* Deferred.make<Tools>(), yield* Deferred.make<void>()]
+  const goOn = Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined))
+  const fiber = yield* Effect.forkChild(
+    withTools(yield* task, (tools) => Effect.andThen(Deferred.succeed(working, tools!), goOn))
+  )
+  const { ask, script } = yield* Deferred.await(working)
+  yield* TestClock.adjust("1 hour")
+  ask("Which branch?", ["main"])
+  yield* TestClock.adjust("59 seconds")
+  expect(fiber.pollUnsafe()).toBeUndefined()
+  yield* TestClock.adjust("1 second")
+  expect(yield* Fiber.join(fiber)).toEqual({ response: "Which branch?", report: { asks: ["main"] } })
+  expect(yield* Deferred.isDone(stopped)).toBe(true)
+  expect(existsSync(dirname(script))).toBe(false)
+})
 
-it.effect("an agent that fails without a question has failed", () =>
-  Effect.gen(function* () {
-    const failing = withTools(yield* task, () => new LeaderError({ message: "no such model" }))
-    expect(yield* Effect.flip(failing)).toMatchObject({ message: "no such model" })
-  })
-)
+it.effect("an agent that fails without a question has failed", function* () {
+  const failing = withTools(yield* task, () => new LeaderError({ message: "no such model" }))
+  expect(yield* Effect.flip(failing)).toMatchObject({ message: "no such model" })
+})
 
-it.effect("only the program's user can connect to the socket, and only the leader can change its folder", () =>
-  Effect.gen(function* () {
-    const user = { name: "agent", home: "/", uid: process.getuid!(), gid: process.getgid!() }
-    const modesOf = ({ script }: Tools) =>
-      [dirname(script), join(dirname(script), "socket")].map((path) => (statSync(path).mode & 0o777).toString(8))
-    const modes = (place: object) =>
-      Effect.flatMap(task, (task) => withTools({ ...task, place }, (tools) => Effect.succeed(modesOf(tools!).join())))
-    expect(yield* modes({ user })).toBe("711,600")
-    expect(yield* modes({})).toMatch(/^700,/)
-  })
-)
+it.effect("only the program's user can connect to the socket, and only the leader can change its folder", function* () {
+  const user = { name: "agent", home: "/", uid: process.getuid!(), gid: process.getgid!() }
+  const modesOf = ({ script }: Tools) =>
+    [dirname(script), join(dirname(script), "socket")].map((path) => (statSync(path).mode & 0o777).toString(8))
+  const modes = (place: object) =>
+    Effect.flatMap(task, (task) => withTools({ ...task, place }, (tools) => Effect.succeed(modesOf(tools!).join())))
+  expect(yield* modes({ user })).toBe("711,600")
+  expect(yield* modes({})).toMatch(/^700,/)
+})
 
 it.effect("folders of leaders that were killed are removed, and no others", () =>
   Effect.gen(function* () {
@@ -129,29 +123,27 @@ const callTools = (tools: Tools, calls: ReadonlyArray<readonly [name: string, ar
       })
   )
 
-it.live("of a flood of progress the newest is shown, and there is an end to questions and links", () =>
-  Effect.gen(function* () {
-    const shown: Array<string | undefined> = []
-    const given = { ...(yield* task), progress: ({ activity }: { activity?: string }) => void shown.push(activity) }
-    const calls = [
-      ...Array.from({ length: 300 }, (_, n) => ["progress", { text: `step ${n}` }] as const),
-      ...Array.from({ length: 12 }, (_, n) => ["ask", { question: `question ${n}?` }] as const),
-      ...Array.from({ length: 30 }, (_, n) => ["link", { url: `https://example.com/${n}` }] as const)
-    ]
-    let failed: ReadonlyArray<boolean> = []
-    const answer = yield* withTools(given, (tools) =>
-      Effect.map(callTools(tools!, calls), (found) => {
-        failed = found
-        return { response: "done" }
-      })
-    )
-    expect(failed.slice(0, 310)).toEqual(Array.from({ length: 310 }, () => false))
-    expect(failed.slice(310, 312)).toEqual([true, true])
-    expect(failed.slice(312).filter((it) => it).length).toBeGreaterThan(0)
-    expect(shown[0]).toBe("step 0")
-    expect(shown.at(-1)).toBe("step 299")
-    expect(shown.length).toBeLessThan(150)
-    const response = Array.from({ length: 10 }, (_, n) => `question ${n}?`).join("\n\n")
-    expect(answer).toMatchObject({ response })
-  })
-)
+it.live("of a flood of progress the newest is shown, and there is an end to questions and links", function* () {
+  const shown: Array<string | undefined> = []
+  const given = { ...(yield* task), progress: ({ activity }: { activity?: string }) => void shown.push(activity) }
+  const calls = [
+    ...Array.from({ length: 300 }, (_, n) => ["progress", { text: `step ${n}` }] as const),
+    ...Array.from({ length: 12 }, (_, n) => ["ask", { question: `question ${n}?` }] as const),
+    ...Array.from({ length: 30 }, (_, n) => ["link", { url: `https://example.com/${n}` }] as const)
+  ]
+  let failed: ReadonlyArray<boolean> = []
+  const answer = yield* withTools(given, (tools) =>
+    Effect.map(callTools(tools!, calls), (found) => {
+      failed = found
+      return { response: "done" }
+    })
+  )
+  expect(failed.slice(0, 310)).toEqual(Array.from({ length: 310 }, () => false))
+  expect(failed.slice(310, 312)).toEqual([true, true])
+  expect(failed.slice(312).filter((it) => it).length).toBeGreaterThan(0)
+  expect(shown[0]).toBe("step 0")
+  expect(shown.at(-1)).toBe("step 299")
+  expect(shown.length).toBeLessThan(150)
+  const response = Array.from({ length: 10 }, (_, n) => `question ${n}?`).join("\n\n")
+  expect(answer).toMatchObject({ response })
+})

@@ -11,12 +11,12 @@ import {
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
-import { expect, it } from "@effect/vitest"
 import { type Duration, Effect, Exit, type Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Checkout from "../../../src/leader/workspace/Checkout.ts"
 import * as Mirror from "../../../src/leader/workspace/Mirror.ts"
 import { makePrompt } from "../../bus/contract/support.ts"
+import { expect, it } from "../../support/It.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { folderInPath } from "../agents/Leading.ts"
 import { copiesOf, repository, temporaryFolder } from "./Repositories.ts"
@@ -62,72 +62,62 @@ const fetching = Effect.gen(function* () {
   return { lock: join(locks, lock, "lock"), working }
 })
 
-it.effect("a remote that hangs gives the mirror's lock back to the others after 15 minutes", () =>
-  Effect.gen(function* () {
-    const { lock, working } = yield* fetching
-    yield* TestClock.adjust("14 minutes")
-    expect(existsSync(lock)).toBe(true)
-    const message = "git fetch failed: it did not end within 15 minutes"
-    expect(yield* after("1 minute", working)).toEqual(Exit.fail(expect.objectContaining({ message })))
-    expect(existsSync(lock)).toBe(false)
-  })
-)
+it.effect("a remote that hangs gives the mirror's lock back to the others after 15 minutes", function* () {
+  const { lock, working } = yield* fetching
+  yield* TestClock.adjust("14 minutes")
+  expect(existsSync(lock)).toBe(true)
+  const message = "git fetch failed: it did not end within 15 minutes"
+  expect(yield* after("1 minute", working)).toEqual(Exit.fail(expect.objectContaining({ message })))
+  expect(existsSync(lock)).toBe(false)
+})
 
-it.effect("a fetch stops when another process has taken the mirror's lock", () =>
-  Effect.gen(function* () {
-    const { lock, working } = yield* fetching
-    writeFileSync(lock, JSON.stringify({ token: "theirs", who: "run 2" }))
-    const message = "The folder was taken by run 2"
-    expect(yield* after("5 seconds", working)).toEqual(Exit.fail(expect.objectContaining({ message })))
-  })
-)
+it.effect("a fetch stops when another process has taken the mirror's lock", function* () {
+  const { lock, working } = yield* fetching
+  writeFileSync(lock, JSON.stringify({ token: "theirs", who: "run 2" }))
+  const message = "The folder was taken by run 2"
+  expect(yield* after("5 seconds", working)).toEqual(Exit.fail(expect.objectContaining({ message })))
+})
 
-it.effect("a push that hangs costs the answer a minute, and not more", () =>
-  Effect.gen(function* () {
-    const { first, folder, url } = yield* repository
-    const prompt = yield* makePrompt({})
-    const hangs = yield* hanging("push")
-    const checkout = { repository: copiesOf(url), place: { folder }, included: folder, branch: "webhook/1" }
-    const pushing = Checkout.push(
-      { ...checkout, task: { prompt, progress: () => {} } },
-      { base: first, head: "0".repeat(40) }
-    )
-    // As after the agent's work, which ends even if it is interrupted.
-    const working = yield* Effect.forkChild(Effect.uninterruptible(pushing))
-    yield* hangs
-    const note = "The branch webhook/1 was not pushed: git push did not end within 1 minute"
-    expect(yield* after("1 minute", working)).toEqual(Exit.succeed({ note }))
-  })
-)
+it.effect("a push that hangs costs the answer a minute, and not more", function* () {
+  const { first, folder, url } = yield* repository
+  const prompt = yield* makePrompt({})
+  const hangs = yield* hanging("push")
+  const checkout = { repository: copiesOf(url), place: { folder }, included: folder, branch: "webhook/1" }
+  const pushing = Checkout.push(
+    { ...checkout, task: { prompt, progress: () => {} } },
+    { base: first, head: "0".repeat(40) }
+  )
+  // As after the agent's work, which ends even if it is interrupted.
+  const working = yield* Effect.forkChild(Effect.uninterruptible(pushing))
+  yield* hangs
+  const note = "The branch webhook/1 was not pushed: git push did not end within 1 minute"
+  expect(yield* after("1 minute", working)).toEqual(Exit.succeed({ note }))
+})
 
-it.live("goes on beside the lock that a killed git has left in the mirror's configuration", () =>
-  Effect.gen(function* () {
-    const { first, url } = yield* repository
-    const folder = yield* temporaryFolder
-    const [mirrors, locks] = [join(folder, "mirrors"), join(folder, "locks")]
-    mkdirSync(mirrors)
-    const fetch = Mirror.commitOf({ mirrors, locks, url, ref: "main", place: {}, who: "run 1", onWait: () => {} })
-    const { mirror } = yield* fetch
-    writeFileSync(join(mirror, "config.lock"), "")
-    expect(yield* fetch).toEqual({ mirror, sha: first })
-  })
-)
+it.live("goes on beside the lock that a killed git has left in the mirror's configuration", function* () {
+  const { first, url } = yield* repository
+  const folder = yield* temporaryFolder
+  const [mirrors, locks] = [join(folder, "mirrors"), join(folder, "locks")]
+  mkdirSync(mirrors)
+  const fetch = Mirror.commitOf({ mirrors, locks, url, ref: "main", place: {}, who: "run 1", onWait: () => {} })
+  const { mirror } = yield* fetch
+  writeFileSync(join(mirror, "config.lock"), "")
+  expect(yield* fetch).toEqual({ mirror, sha: first })
+})
 
-it.live("runs nothing that an agent of the same user has written to the mirror's configuration", () =>
-  Effect.gen(function* () {
-    const { commit, url } = yield* repository
-    const folder = yield* temporaryFolder
-    const [mirrors, locks, ran] = [join(folder, "mirrors"), join(folder, "locks"), join(folder, "ran")]
-    mkdirSync(mirrors)
-    const fetch = Mirror.commitOf({ mirrors, locks, url, ref: "main", place: {}, who: "run 1", onWait: () => {} })
-    const { mirror } = yield* fetch
-    const evil = `[protocol "ext"]\nallow = always\n[url "ext::touch ${ran} "]\ninsteadOf = file://\n`
-    appendFileSync(join(mirror, "config"), evil)
-    const sha = commit("main", { "readme.md": "second\n" })
-    expect(yield* fetch).toEqual({ mirror, sha })
-    expect(existsSync(ran)).toBe(false)
-  })
-)
+it.live("runs nothing that an agent of the same user has written to the mirror's configuration", function* () {
+  const { commit, url } = yield* repository
+  const folder = yield* temporaryFolder
+  const [mirrors, locks, ran] = [join(folder, "mirrors"), join(folder, "locks"), join(folder, "ran")]
+  mkdirSync(mirrors)
+  const fetch = Mirror.commitOf({ mirrors, locks, url, ref: "main", place: {}, who: "run 1", onWait: () => {} })
+  const { mirror } = yield* fetch
+  const evil = `[protocol "ext"]\nallow = always\n[url "ext::touch ${ran} "]\ninsteadOf = file://\n`
+  appendFileSync(join(mirror, "config"), evil)
+  const sha = commit("main", { "readme.md": "second\n" })
+  expect(yield* fetch).toEqual({ mirror, sha })
+  expect(existsSync(ran)).toBe(false)
+})
 
 const truncate = (file: string, size = 0) => {
   chmodSync(file, 0o600)
@@ -180,55 +170,49 @@ const mirrored = Effect.gen(function* () {
 })
 
 for (const [name, damage] of Object.entries(damages)) {
-  it.live(`goes on after ${name}`, () =>
-    Effect.gen(function* () {
-      const { commit, mirror, mirrors, of, old, tip } = yield* mirrored
-      damage(mirror, tip, old)
-      expect((yield* of(old)).sha).toBe(old)
-      const next = commit("main", { "readme.md": "third\n" })
-      const now = yield* of("main")
-      // Once, and not for each run.
-      expect(now).toEqual({ mirror: now.mirror, sha: next })
-      expect((yield* Effect.flip(of("0".repeat(40)))).message).toContain("is not in the repository")
-      expect(readdirSync(mirrors).length).toBeLessThan(3)
-    })
-  )
+  it.live(`goes on after ${name}`, function* () {
+    const { commit, mirror, mirrors, of, old, tip } = yield* mirrored
+    damage(mirror, tip, old)
+    expect((yield* of(old)).sha).toBe(old)
+    const next = commit("main", { "readme.md": "third\n" })
+    const now = yield* of("main")
+    // Once, and not for each run.
+    expect(now).toEqual({ mirror: now.mirror, sha: next })
+    expect((yield* Effect.flip(of("0".repeat(40)))).message).toContain("is not in the repository")
+    expect(readdirSync(mirrors).length).toBeLessThan(3)
+  })
 }
 
-it.live("is cloned anew by the first of two runs, and used by both", () =>
-  Effect.gen(function* () {
-    const { mirror, mirrors, of, tip } = yield* mirrored
-    truncate(objectOf(mirror, tip))
-    const found = yield* Effect.all([of("main", "run 1"), of("main", "run 2")], { concurrency: 2 })
-    expect(found.map(({ sha }) => sha)).toEqual([tip, tip])
-    expect(found.map((one) => one.mirror)).toEqual([`${mirror}.1`, `${mirror}.1`])
-    const notes = found.flatMap(({ note }) => note ?? [])
-    expect(notes).toEqual([expect.stringMatching(/was damaged \(object file .* is empty\), so it was cloned anew/)])
-    expect(readdirSync(mirrors)).toHaveLength(2)
-  })
-)
+it.live("is cloned anew by the first of two runs, and used by both", function* () {
+  const { mirror, mirrors, of, tip } = yield* mirrored
+  truncate(objectOf(mirror, tip))
+  const found = yield* Effect.all([of("main", "run 1"), of("main", "run 2")], { concurrency: 2 })
+  expect(found.map(({ sha }) => sha)).toEqual([tip, tip])
+  expect(found.map((one) => one.mirror)).toEqual([`${mirror}.1`, `${mirror}.1`])
+  const notes = found.flatMap(({ note }) => note ?? [])
+  expect(notes).toEqual([expect.stringMatching(/was damaged \(object file .* is empty\), so it was cloned anew/)])
+  expect(readdirSync(mirrors)).toHaveLength(2)
+})
 
-it.live("is not cloned anew while the remote is out of reach or refuses", () =>
-  Effect.gen(function* () {
-    const { folder: remote, mirror, mirrors, of, tip } = yield* mirrored
-    renameSync(remote, `${remote}-away`)
-    expect((yield* Effect.flip(of("main"))).message).toMatch(/^git fetch failed/)
-    // Damaged at the same time: it is kept until there is a new one.
-    const ref = join(mirror, "refs/heads/main")
-    writeFileSync(ref, "")
-    expect((yield* Effect.flip(of("main"))).message).toMatch(
-      /^The mirror of the repository is damaged \(.*refs\/heads\/main.*\), and cloning it anew failed: git fetch failed/
-    )
-    writeFileSync(ref, `${tip}\n`)
-    renameSync(`${remote}-away`, remote)
-    const programs = yield* folderInPath
-    const git = join(programs, "git")
-    const real = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim()
-    const refused = `case " $* " in *" fetch "*) echo "fatal: Authentication failed for '$0'" >&2; exit 128;; esac`
-    writeFileSync(git, `#!/bin/sh\n${refused}\nexec ${real} "$@"\n`, { mode: 0o755 })
-    expect((yield* Effect.flip(of("main"))).message).toMatch(/^git fetch failed: .*Authentication failed/)
-    rmSync(git)
-    expect(yield* of("main")).toEqual({ mirror, sha: tip })
-    expect(readdirSync(mirrors)).toHaveLength(1)
-  })
-)
+it.live("is not cloned anew while the remote is out of reach or refuses", function* () {
+  const { folder: remote, mirror, mirrors, of, tip } = yield* mirrored
+  renameSync(remote, `${remote}-away`)
+  expect((yield* Effect.flip(of("main"))).message).toMatch(/^git fetch failed/)
+  // Damaged at the same time: it is kept until there is a new one.
+  const ref = join(mirror, "refs/heads/main")
+  writeFileSync(ref, "")
+  expect((yield* Effect.flip(of("main"))).message).toMatch(
+    /^The mirror of the repository is damaged \(.*refs\/heads\/main.*\), and cloning it anew failed: git fetch failed/
+  )
+  writeFileSync(ref, `${tip}\n`)
+  renameSync(`${remote}-away`, remote)
+  const programs = yield* folderInPath
+  const git = join(programs, "git")
+  const real = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim()
+  const refused = `case " $* " in *" fetch "*) echo "fatal: Authentication failed for '$0'" >&2; exit 128;; esac`
+  writeFileSync(git, `#!/bin/sh\n${refused}\nexec ${real} "$@"\n`, { mode: 0o755 })
+  expect((yield* Effect.flip(of("main"))).message).toMatch(/^git fetch failed: .*Authentication failed/)
+  rmSync(git)
+  expect(yield* of("main")).toEqual({ mirror, sha: tip })
+  expect(readdirSync(mirrors)).toHaveLength(1)
+})

@@ -1,7 +1,7 @@
 /** What the rows must do on every database. */
-import { describe, it } from "@effect/vitest"
-import type { Effect, Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import type { Repo } from "../../../src/repo/Repo.ts"
+import { type Body, describe, it } from "../../support/It.ts"
 import { adminKeyStore } from "./access/AdminKeyStore.ts"
 import { apiKeyStore } from "./access/ApiKeyStore.ts"
 import { auditStore } from "./access/AuditStore.ts"
@@ -57,10 +57,10 @@ import { timeStore } from "./TimeStore.ts"
 export type WithRepo = <A, E>(test: Effect.Effect<A, E, Repo | Scope.Scope>) => Effect.Effect<A, E>
 
 /** Declares one test; `name` is a sentence about the suite's subject. */
-export type Test = (name: string, body: Effect.Effect<unknown, unknown, Repo | Scope.Scope>) => void
+export type Test = (name: string, body: Body<Repo | Scope.Scope>) => void
 
 export const repoContract = (withRepo: WithRepo): void => {
-  const test: Test = (name, body) => it.live(name, () => withRepo(body))
+  const test: Test = (name, body) => it.live(name, () => withRepo(Effect.gen(body)))
   describe("TeamStore", () => teamStore(test))
   describe("WebhookStore", () => webhookStore(test))
   describe("WebhookStore, by token", () => tokens(test))

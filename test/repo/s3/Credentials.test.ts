@@ -4,10 +4,10 @@ import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
 import type { Credentials } from "../../../src/repo/s3/Credentials.ts"
 import * as S3 from "../../../src/repo/s3/S3.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { s3Server } from "../../support/S3Server.ts"
 
 const bytes = Buffer.from("content")
@@ -69,43 +69,40 @@ const cloud = Effect.gen(function* () {
 })
 
 describe("the key of a bucket", () => {
-  it.live("may be of a session", () =>
-    Effect.gen(function* () {
-      const server = yield* s3Server
-      server.key = { ...server.key, sessionToken: "session/1+==" }
-      const sessionToken = Redacted.make("session/1+==")
-      yield* S3.make({ ...server.settings, sessionToken }).put("a", bytes)
-      const error = yield* Effect.flip(S3.make(server.settings).put("a", bytes))
-      expect(error.detail).toContain("400 InvalidToken")
-    })
-  )
+  it.live("may be of a session", function* () {
+    const server = yield* s3Server
+    server.key = { ...server.key, sessionToken: "session/1+==" }
+    const sessionToken = Redacted.make("session/1+==")
+    yield* S3.make({ ...server.settings, sessionToken }).put("a", bytes)
+    const error = yield* Effect.flip(S3.make(server.settings).put("a", bytes))
+    expect(error.detail).toContain("400 InvalidToken")
+  })
 
-  it.live("is one of a role, for the token in a file, and is used until shortly before its end", () =>
-    Effect.gen(function* () {
-      const { bucketWith, role, state, tokenFile } = yield* cloud
-      const bucket = bucketWith(role)
-      yield* bucket.put("a", bytes)
-      expect(Object.fromEntries(new URLSearchParams(state.asked[0]))).toEqual({
-        ...{ Action: "AssumeRoleWithWebIdentity", Version: "2011-06-15", RoleArn: role.roleArn },
-        ...{ RoleSessionName: "webhook-trigger", WebIdentityToken: "first-token" }
-      })
-      expect(Option.isSome(yield* bucket.get("a"))).toBe(true)
-      expect(state.given).toBe(1)
-      const short = bucketWith(role)
-      state.validFor = 60_000
-      writeFileSync(tokenFile, "second-token")
-      yield* short.put("a", bytes)
-      yield* short.put("a", bytes)
-      expect(state.given).toBe(3)
-      expect(state.asked[2]).toContain("second-token")
-      // The last one is still valid.
-      state.status = 503
-      yield* short.put("a", bytes)
+  it.live("is one of a role, for the token in a file, and is used until shortly before its end", function* () {
+    const { bucketWith, role, state, tokenFile } = yield* cloud
+    const bucket = bucketWith(role)
+    yield* bucket.put("a", bytes)
+    expect(Object.fromEntries(new URLSearchParams(state.asked[0]))).toEqual({
+      ...{ Action: "AssumeRoleWithWebIdentity", Version: "2011-06-15", RoleArn: role.roleArn },
+      ...{ RoleSessionName: "webhook-trigger", WebIdentityToken: "first-token" }
     })
-  )
+    expect(Option.isSome(yield* bucket.get("a"))).toBe(true)
+    expect(state.given).toBe(1)
+    const short = bucketWith(role)
+    state.validFor = 60_000
+    writeFileSync(tokenFile, "second-token")
+    yield* short.put("a", bytes)
+    yield* short.put("a", bytes)
+    expect(state.given).toBe(3)
+    expect(state.asked[2]).toContain("second-token")
+    // The last one is still valid.
+    state.status = 503
+    yield* short.put("a", bytes)
+  })
 
-  it.live("is one of the endpoint beside the container, and is replaced when the bucket calls it expired", () =>
-    Effect.gen(function* () {
+  it.live(
+    "is one of the endpoint beside the container, and is replaced when the bucket calls it expired",
+    function* () {
       const { bucketServer, bucketWith, origin, state, tokenFile } = yield* cloud
       const bucket = bucketWith({ credentialsUrl: `${origin}/v1/credentials`, authorizationFile: tokenFile })
       yield* bucket.put("a", bytes)
@@ -116,24 +113,22 @@ describe("the key of a bucket", () => {
       const plain = bucketWith({ credentialsUrl: origin, authorization: Redacted.make("Bearer x") })
       yield* plain.put("a", bytes)
       expect(state.headers.at(-1)).toBe("Bearer x")
-    })
+    }
   )
 
-  it.live("that is not given is the reason, without tokens", () =>
-    Effect.gen(function* () {
-      const { bucketWith, role, state } = yield* cloud
-      const reason = (credentials: Credentials) =>
-        Effect.map(Effect.flip(bucketWith(credentials).put("a", bytes)), ({ detail }) =>
-          detail.slice(detail.indexOf("reach: ") + 7)
-        )
-      state.status = 403
-      expect(yield* reason(role)).toBe("the Security Token Service gave no credentials: 403 AccessDenied.")
-      expect(yield* reason({ ...role, tokenFile: "/no/such/file" })).toBe(
-        "the Security Token Service gave no credentials: the token in /no/such/file cannot be read: ENOENT."
+  it.live("that is not given is the reason, without tokens", function* () {
+    const { bucketWith, role, state } = yield* cloud
+    const reason = (credentials: Credentials) =>
+      Effect.map(Effect.flip(bucketWith(credentials).put("a", bytes)), ({ detail }) =>
+        detail.slice(detail.indexOf("reach: ") + 7)
       )
-      expect(yield* reason({ credentialsUrl: "http://127.0.0.1:1/" })).toMatch(
-        /^the container's credentials endpoint gave no credentials: /
-      )
-    })
-  )
+    state.status = 403
+    expect(yield* reason(role)).toBe("the Security Token Service gave no credentials: 403 AccessDenied.")
+    expect(yield* reason({ ...role, tokenFile: "/no/such/file" })).toBe(
+      "the Security Token Service gave no credentials: the token in /no/such/file cannot be read: ENOENT."
+    )
+    expect(yield* reason({ credentialsUrl: "http://127.0.0.1:1/" })).toMatch(
+      /^the container's credentials endpoint gave no credentials: /
+    )
+  })
 })

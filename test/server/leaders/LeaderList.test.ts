@@ -1,21 +1,19 @@
 import { chmodSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
-import { expect, it } from "@effect/vitest"
-import { Duration, Effect, Option, Result, Schema } from "effect"
+import { Duration, Option, Result, Schema } from "effect"
 import { agentLines, commands, installedAgents } from "../../../src/server/leaders/LeaderList.ts"
 import { folderInPath } from "../../leader/agents/Leading.ts"
+import { expect, it } from "../../support/It.ts"
 
-it.live("the agents that are installed are the presets whose programs are in PATH and can be started", () =>
-  Effect.gen(function* () {
-    const before = (yield* installedAgents).map(({ title }) => title)
-    const folder = yield* folderInPath
-    for (const name of ["codex", "gemini", "acp", "openai"]) writeFileSync(join(folder, name), "#!/bin/sh\n")
-    for (const name of ["codex", "acp", "openai"]) chmodSync(join(folder, name), 0o755)
-    const found = yield* installedAgents
-    expect(found).toContainEqual({ title: "Codex", example: "codex --sandbox workspace-write" })
-    expect(found.map(({ title }) => title).filter((title) => !before.includes(title))).toEqual(["Codex"])
-  })
-)
+it.live("the agents that are installed are the presets whose programs are in PATH and can be started", function* () {
+  const before = (yield* installedAgents).map(({ title }) => title)
+  const folder = yield* folderInPath
+  for (const name of ["codex", "gemini", "acp", "openai"]) writeFileSync(join(folder, name), "#!/bin/sh\n")
+  for (const name of ["codex", "acp", "openai"]) chmodSync(join(folder, name), 0o755)
+  const found = yield* installedAgents
+  expect(found).toContainEqual({ title: "Codex", example: "codex --sandbox workspace-write" })
+  expect(found.map(({ title }) => title).filter((title) => !before.includes(title))).toEqual(["Codex"])
+})
 
 const read = (list: typeof commands, line: string) => Schema.decodeSync(list.schema)(line)[0]!.agent
 const workspaceOf = (line: string) => Result.getOrThrow(read(commands, `a=${line} cat`)).workspace

@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import * as Program from "../../cli/Program.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
 import * as InProcess from "../../support/InProcess.ts"
+import { describe, expect, it } from "../../support/It.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { ADMIN_API_KEY, call } from "./Management.ts"
 
@@ -73,8 +73,9 @@ const world = (way: keyof typeof ways) =>
 
 for (const way of ["through the broker", "over HTTP"] as const) {
   describe(`a leader ${way} that gets SIGTERM`, () => {
-    it.live("finishes the run in hand and takes no other, and nobody repeats it: the standby gets the next", () =>
-      Effect.gen(function* () {
+    it.live(
+      "finishes the run in hand and takes no other, and nobody repeats it: the standby gets the next",
+      function* () {
         const { ended, lead, send } = yield* world(way)
         const [old, next] = [yield* agent("from the old one"), yield* agent("from the next one")]
         const leader = yield* lead(old.PATH)
@@ -96,69 +97,63 @@ for (const way of ["through the broker", "over HTTP"] as const) {
         expect((yield* Fiber.join(stopping)).code).toBe(0)
         expect(yield* ended(later)).toMatchObject({ conversation: { response: "from the next one" } })
         expect([old.times(), next.times()]).toEqual([1, 1])
-      })
+      }
     )
 
-    it.live("stops its agent when the time of --drain is over, and the next leader gets the prompt", () =>
-      Effect.gen(function* () {
-        const { ended, lead, send } = yield* world(way)
-        const [old, next] = [yield* agent("from the old one"), yield* agent("from the next one")]
-        const leader = yield* lead(old.PATH, "--drain", "0")
-        const run = yield* send
-        yield* old.begins
-        expect((yield* leader.end("SIGTERM")).code).toBe(0)
-        yield* next.finish
-        yield* lead(next.PATH)
-        expect(yield* ended(run)).toMatchObject({ status: "success", conversation: { response: "from the next one" } })
-      })
-    )
+    it.live("stops its agent when the time of --drain is over, and the next leader gets the prompt", function* () {
+      const { ended, lead, send } = yield* world(way)
+      const [old, next] = [yield* agent("from the old one"), yield* agent("from the next one")]
+      const leader = yield* lead(old.PATH, "--drain", "0")
+      const run = yield* send
+      yield* old.begins
+      expect((yield* leader.end("SIGTERM")).code).toBe(0)
+      yield* next.finish
+      yield* lead(next.PATH)
+      expect(yield* ended(run)).toMatchObject({ status: "success", conversation: { response: "from the next one" } })
+    })
   })
 }
 
-it.live("Ctrl-C gives a leader 10 s at most, and says so; a second one ends it at once", () =>
-  Effect.gen(function* () {
-    const { lead, send } = yield* world("through the broker")
-    const claude = yield* agent("never")
-    const leader = yield* lead(claude.PATH, "--drain", "1 hour")
-    const run = yield* send
-    yield* claude.begins
-    const stopping = yield* Effect.forkChild(leader.end("SIGINT"))
-    yield* logs(leader, `Stopping: up to 10s for run ${run} of the team ops;`)
-    // More than a second later, as one within it counts as the first.
-    const since = performance.now()
-    yield* untilEffect(
-      "it is a second signal",
-      Effect.sync(() => performance.now() - since > 1_500)
-    )
-    expect((yield* leader.end("SIGINT")).code).toBeNull()
-    yield* Fiber.join(stopping)
-  })
-)
+it.live("Ctrl-C gives a leader 10 s at most, and says so; a second one ends it at once", function* () {
+  const { lead, send } = yield* world("through the broker")
+  const claude = yield* agent("never")
+  const leader = yield* lead(claude.PATH, "--drain", "1 hour")
+  const run = yield* send
+  yield* claude.begins
+  const stopping = yield* Effect.forkChild(leader.end("SIGINT"))
+  yield* logs(leader, `Stopping: up to 10s for run ${run} of the team ops;`)
+  // More than a second later, as one within it counts as the first.
+  const since = performance.now()
+  yield* untilEffect(
+    "it is a second signal",
+    Effect.sync(() => performance.now() - since > 1_500)
+  )
+  expect((yield* leader.end("SIGINT")).code).toBeNull()
+  yield* Fiber.join(stopping)
+})
 
-it.live("a server lets the agents that it leads itself finish, and stores their answers", () =>
-  Effect.gen(function* () {
-    const claude = yield* agent("done")
-    const [DATABASE_URL, AGENTS_DIR] = [yield* freshDatabase, yield* Program.newFolder]
-    const variables = {
-      DATABASE_URL,
-      ADMIN_API_KEY,
-      AGENTS_DIR,
-      PATH: claude.PATH,
-      AGENTS: `ops=claude ${allowed.join(" ")}`
-    }
-    const server = yield* Program.serve(variables)
-    const send = call(server.url, "POST", "/api/teams/ops/messages", { message: "Hello." })
-    const { message_id } = yield* send
-    yield* claude.begins
-    const { message_id: later } = yield* send
-    const stopping = yield* Effect.forkChild(server.end("SIGTERM"))
-    yield* logs(server, `Stopping: up to 10m for run ${message_id} of the team ops;`)
-    yield* claude.finish
-    expect((yield* Fiber.join(stopping)).code).toBe(0)
-    expect(claude.times()).toBe(1)
-    const { url } = yield* InProcess.serve({ DATABASE_URL, ADMIN_API_KEY })
-    expect(yield* ended(url, message_id)).toMatchObject({ status: "success", conversation: { response: "done" } })
-    // Nobody has worked on it.
-    expect(yield* call(url, "GET", `/api/runs/${later}`)).not.toHaveProperty("started_at")
-  })
-)
+it.live("a server lets the agents that it leads itself finish, and stores their answers", function* () {
+  const claude = yield* agent("done")
+  const [DATABASE_URL, AGENTS_DIR] = [yield* freshDatabase, yield* Program.newFolder]
+  const variables = {
+    DATABASE_URL,
+    ADMIN_API_KEY,
+    AGENTS_DIR,
+    PATH: claude.PATH,
+    AGENTS: `ops=claude ${allowed.join(" ")}`
+  }
+  const server = yield* Program.serve(variables)
+  const send = call(server.url, "POST", "/api/teams/ops/messages", { message: "Hello." })
+  const { message_id } = yield* send
+  yield* claude.begins
+  const { message_id: later } = yield* send
+  const stopping = yield* Effect.forkChild(server.end("SIGTERM"))
+  yield* logs(server, `Stopping: up to 10m for run ${message_id} of the team ops;`)
+  yield* claude.finish
+  expect((yield* Fiber.join(stopping)).code).toBe(0)
+  expect(claude.times()).toBe(1)
+  const { url } = yield* InProcess.serve({ DATABASE_URL, ADMIN_API_KEY })
+  expect(yield* ended(url, message_id)).toMatchObject({ status: "success", conversation: { response: "done" } })
+  // Nobody has worked on it.
+  expect(yield* call(url, "GET", `/api/runs/${later}`)).not.toHaveProperty("started_at")
+})

@@ -1,12 +1,12 @@
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { bornAt } from "../../../src/runtime/Processes.ts"
 import { newFolder, serve } from "../../cli/Program.ts"
 import { repository } from "../../leader/workspace/Repositories.ts"
 import { freshDatabase } from "../../support/fresh.ts"
+import { expect, it } from "../../support/It.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { ADMIN_API_KEY, call } from "./Management.ts"
 
@@ -26,8 +26,9 @@ const isRemembered = (agents: string, pid: number): boolean => {
   return found.stdout.trim() !== ""
 }
 
-it.live("a server that is killed at any step goes on with a clean folder, and nothing is left at work in it", () =>
-  Effect.gen(function* () {
+it.live(
+  "a server that is killed at any step goes on with a clean folder, and nothing is left at work in it",
+  function* () {
     const [DATABASE_URL, folder] = [yield* freshDatabase, yield* newFolder]
     const { url } = yield* repository
     mkdirSync(folder, { recursive: true })
@@ -85,5 +86,5 @@ it.live("a server that is killed at any step goes on with a clean folder, and no
       "only folders of conversations are left",
       Effect.sync(() => readdirSync(ids).length === 6)
     )
-  })
+  }
 )

@@ -1,10 +1,10 @@
 /** How providers say who is in which group, and what they say when they do not. */
 import type { ServerResponse } from "node:http"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, Result } from "effect"
 import { TeamName } from "../../../../src/domain/Team.ts"
 import type { GroupRole } from "../../../../src/engine/access/oidc/GroupRoles.ts"
 import * as Provider from "../../../../src/engine/access/oidc/Provider.ts"
+import { describe, expect, it } from "../../../support/It.ts"
 import { type OpenIdProvider, startProvider } from "../../../support/OpenIdProvider.ts"
 
 const redirectUri = "http://127.0.0.1/sign-in/callback"
@@ -76,93 +76,83 @@ const broken: Readonly<Record<string, Answer>> = {
 }
 
 describe("a sign-in at a provider", () => {
-  it.live("uses the ID token alone if it has the groups and UserInfo fails, and logs that", () =>
-    Effect.gen(function* () {
-      const provider = yield* startProvider()
-      for (const [what, userInfo] of Object.entries(broken)) {
-        const found = yield* logged(signIn(provider, { groups: ["platform-admins"] }, userInfo))
-        expect(found, what).toMatchObject({ asked: 1, id: "ada-1", role: "admin" })
-        expect(found, what).not.toHaveProperty("name")
-        expect(found.log, what).toContain("UserInfo cannot be read, only the ID token:")
-        expect(found.log, what).not.toContain("a-token")
-      }
-    })
-  )
+  it.live("uses the ID token alone if it has the groups and UserInfo fails, and logs that", function* () {
+    const provider = yield* startProvider()
+    for (const [what, userInfo] of Object.entries(broken)) {
+      const found = yield* logged(signIn(provider, { groups: ["platform-admins"] }, userInfo))
+      expect(found, what).toMatchObject({ asked: 1, id: "ada-1", role: "admin" })
+      expect(found, what).not.toHaveProperty("name")
+      expect(found.log, what).toContain("UserInfo cannot be read, only the ID token:")
+      expect(found.log, what).not.toContain("a-token")
+    }
+  })
 
-  it.live("does not guess the groups: without them in the ID token, a failing UserInfo ends it", () =>
-    Effect.gen(function* () {
-      const provider = yield* startProvider()
-      // Nobody becomes one of everybody by that.
-      for (const settings of [{}, { roles: withEverybody }]) {
-        expect(yield* signIn(provider, {}, broken["401"]!, settings)).toMatchObject({ problem: "provider_error" })
-        expect(yield* signIn(provider, {}, broken["500"]!, settings)).toMatchObject({
-          problem: expect.stringMatching(/^provider_/)
-        })
-      }
-      // No line asks for groups.
-      const everybody = { roles: [{ group: "*", role: "viewer" }] as const }
-      expect(yield* signIn(provider, {}, broken["401"]!, everybody)).toMatchObject({ role: "viewer" })
-      // The provider answers, and there are none.
-      expect(yield* signIn(provider, {}, {}, { roles: withEverybody })).toMatchObject({ role: "viewer" })
-      expect(yield* signIn(provider, {}, {})).toMatchObject({ problem: "no_role" })
-    })
-  )
-
-  it.live("finds roles that are members of an object, as ZITADEL's are, in both answers", () =>
-    Effect.gen(function* () {
-      const provider = yield* startProvider()
-      const groupsClaim = "urn:zitadel:iam:org:project:roles"
-      const zitadel = { [groupsClaim]: { shop: { "2857": "acme.zitadel.cloud" }, other: { "2857": "acme" } } }
-      const access = { role: "editor", teams: ["shop"] }
-      expect(yield* signIn(provider, zitadel, {}, { groupsClaim })).toMatchObject(access)
-      expect(yield* signIn(provider, {}, zitadel, { groupsClaim })).toMatchObject(access)
-      const others = [{}, { shop: true }, { shop: null }, { shop: ["2857"] }, { Shop: { "2857": "acme" } }]
-      for (const value of others) {
-        const refused = yield* signIn(provider, { [groupsClaim]: value }, {}, { groupsClaim })
-        expect(refused, JSON.stringify(value)).toMatchObject({ problem: "no_role" })
-      }
-    })
-  )
-
-  it.live("follows a path, as to Keycloak's roles, also of a client with dots in its name", () =>
-    Effect.gen(function* () {
-      const provider = yield* startProvider()
-      const claims = {
-        realm_access: { roles: ["platform-admins"] },
-        resource_access: { "web.app": { roles: ["shop"] } }
-      }
-      expect(yield* signIn(provider, claims, {}, { groupsClaim: "realm_access.roles" })).toMatchObject({
-        role: "admin"
+  it.live("does not guess the groups: without them in the ID token, a failing UserInfo ends it", function* () {
+    const provider = yield* startProvider()
+    // Nobody becomes one of everybody by that.
+    for (const settings of [{}, { roles: withEverybody }]) {
+      expect(yield* signIn(provider, {}, broken["401"]!, settings)).toMatchObject({ problem: "provider_error" })
+      expect(yield* signIn(provider, {}, broken["500"]!, settings)).toMatchObject({
+        problem: expect.stringMatching(/^provider_/)
       })
-      expect(yield* signIn(provider, claims, {}, { groupsClaim: "resource_access.web.app.roles" })).toMatchObject({
-        role: "editor",
-        teams: ["shop"]
-      })
-      for (const groupsClaim of ["realm_access", "realm_access.roles.0", "resource_access.web.roles", "__proto__.x"]) {
-        expect(yield* signIn(provider, claims, {}, { groupsClaim }), groupsClaim).toMatchObject({ problem: "no_role" })
-      }
-    })
-  )
+    }
+    // No line asks for groups.
+    const everybody = { roles: [{ group: "*", role: "viewer" }] as const }
+    expect(yield* signIn(provider, {}, broken["401"]!, everybody)).toMatchObject({ role: "viewer" })
+    // The provider answers, and there are none.
+    expect(yield* signIn(provider, {}, {}, { roles: withEverybody })).toMatchObject({ role: "viewer" })
+    expect(yield* signIn(provider, {}, {})).toMatchObject({ problem: "no_role" })
+  })
 
-  it.live("with too many groups for the token, as in Entra ID, is refused, and the log says what to do", () =>
-    Effect.gen(function* () {
-      const provider = yield* startProvider()
-      const elsewhere = { src1: { endpoint: "https://graph.windows.net/t/users/u/getMemberObjects" } }
-      const tokens = [
-        { _claim_names: { groups: "src1" }, _claim_sources: elsewhere },
-        { hasgroups: true },
-        { hasgroups: "true" }
-      ]
-      for (const idToken of tokens) {
-        const found = yield* logged(signIn(provider, idToken, broken["401"]!, { roles: withEverybody }))
-        expect(found, JSON.stringify(idToken)).toMatchObject({ problem: "no_role" })
-        expect(found.log).toMatch(/too many groups.*Groups assigned to the application.*OIDC_GROUPS_CLAIM=roles/)
-      }
-      // Another claim decides, and is there.
-      const claims = { ...tokens[0], roles: ["shop"] }
-      expect(yield* signIn(provider, claims, {}, { groupsClaim: "roles" })).toMatchObject({
-        role: "editor"
-      })
+  it.live("finds roles that are members of an object, as ZITADEL's are, in both answers", function* () {
+    const provider = yield* startProvider()
+    const groupsClaim = "urn:zitadel:iam:org:project:roles"
+    const zitadel = { [groupsClaim]: { shop: { "2857": "acme.zitadel.cloud" }, other: { "2857": "acme" } } }
+    const access = { role: "editor", teams: ["shop"] }
+    expect(yield* signIn(provider, zitadel, {}, { groupsClaim })).toMatchObject(access)
+    expect(yield* signIn(provider, {}, zitadel, { groupsClaim })).toMatchObject(access)
+    const others = [{}, { shop: true }, { shop: null }, { shop: ["2857"] }, { Shop: { "2857": "acme" } }]
+    for (const value of others) {
+      const refused = yield* signIn(provider, { [groupsClaim]: value }, {}, { groupsClaim })
+      expect(refused, JSON.stringify(value)).toMatchObject({ problem: "no_role" })
+    }
+  })
+
+  it.live("follows a path, as to Keycloak's roles, also of a client with dots in its name", function* () {
+    const provider = yield* startProvider()
+    const claims = {
+      realm_access: { roles: ["platform-admins"] },
+      resource_access: { "web.app": { roles: ["shop"] } }
+    }
+    expect(yield* signIn(provider, claims, {}, { groupsClaim: "realm_access.roles" })).toMatchObject({
+      role: "admin"
     })
-  )
+    expect(yield* signIn(provider, claims, {}, { groupsClaim: "resource_access.web.app.roles" })).toMatchObject({
+      role: "editor",
+      teams: ["shop"]
+    })
+    for (const groupsClaim of ["realm_access", "realm_access.roles.0", "resource_access.web.roles", "__proto__.x"]) {
+      expect(yield* signIn(provider, claims, {}, { groupsClaim }), groupsClaim).toMatchObject({ problem: "no_role" })
+    }
+  })
+
+  it.live("with too many groups for the token, as in Entra ID, is refused, and the log says what to do", function* () {
+    const provider = yield* startProvider()
+    const elsewhere = { src1: { endpoint: "https://graph.windows.net/t/users/u/getMemberObjects" } }
+    const tokens = [
+      { _claim_names: { groups: "src1" }, _claim_sources: elsewhere },
+      { hasgroups: true },
+      { hasgroups: "true" }
+    ]
+    for (const idToken of tokens) {
+      const found = yield* logged(signIn(provider, idToken, broken["401"]!, { roles: withEverybody }))
+      expect(found, JSON.stringify(idToken)).toMatchObject({ problem: "no_role" })
+      expect(found.log).toMatch(/too many groups.*Groups assigned to the application.*OIDC_GROUPS_CLAIM=roles/)
+    }
+    // Another claim decides, and is there.
+    const claims = { ...tokens[0], roles: ["shop"] }
+    expect(yield* signIn(provider, claims, {}, { groupsClaim: "roles" })).toMatchObject({
+      role: "editor"
+    })
+  })
 })

@@ -150,156 +150,138 @@ const fill = Effect.fnUntraced(function* (target: Target, runs: number) {
 })
 
 export const rollUp = (test: Test): void => {
-  test(
-    "counts what a scan of the runs counts: once accepted, ended, timed out, before and after they are rolled up",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const ids = yield* fill(webhook, 60)
-      expect(yield* counted(webhook.id)).toBe(60)
+  test("counts what a scan of the runs counts: once accepted, ended, timed out, before and after they are rolled up", function* () {
+    const repo = yield* Repo
+    const webhook = yield* createWebhook()
+    const ids = yield* fill(webhook, 60)
+    expect(yield* counted(webhook.id)).toBe(60)
 
-      const expired = yield* repo.expire(at(2 * dayMs))
-      expect(expired.length).toBeGreaterThan(0)
-      expect(yield* counted(webhook.id)).toBe(60)
+    const expired = yield* repo.expire(at(2 * dayMs))
+    expect(expired.length).toBeGreaterThan(0)
+    expect(yield* counted(webhook.id)).toBe(60)
 
-      // Neither counts twice: the first end wins, and a late answer changes no status.
-      for (const id of ids.slice(0, 5)) {
-        yield* admitOne(id)
-        yield* endOne(id, success("late"), 3 * dayMs)
-      }
-      expect(yield* counted(webhook.id)).toBe(60)
-    })
-  )
+    // Neither counts twice: the first end wins, and a late answer changes no status.
+    for (const id of ids.slice(0, 5)) {
+      yield* admitOne(id)
+      yield* endOne(id, success("late"), 3 * dayMs)
+    }
+    expect(yield* counted(webhook.id)).toBe(60)
+  })
 
-  test(
-    "counts a run that ends days after its acceptance once, in the hour of its acceptance, however often it is rolled up",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      const late = yield* queueAt(webhook, 0)
-      yield* endOne((yield* queueAt(webhook, 1)).run_id, success("soon"), 10)
-      yield* endOne((yield* queueAt(webhook, dayMs)).run_id, success("the next day"), dayMs + 10)
-      expect(yield* counted(webhook.id)).toBe(3)
-      yield* admitOne(late.run_id)
-      yield* endOne(late.run_id, success("late"), 2 * dayMs)
-      const hours = Effect.map(
-        repo.statistics(webhook.id, DateTime.startOf(at(0), "hour"), Duration.hours(1)),
-        (buckets) => buckets.map(({ bucket, live, success }) => [bucket, success, live]).sort()
-      )
-      // Read at once, and after each time that it is rolled up.
-      for (const _ of count(3)) {
-        expect(yield* hours).toEqual([
-          [0, 2, 0],
-          [24, 1, 0]
-        ])
-        yield* rollUpAt(3 * dayMs)
-      }
-    })
-  )
-
-  test(
-    "counts nothing of a webhook that was deleted, and the others as before",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const [kept, deleted] = [yield* createWebhook(), yield* createWebhook({ team: team("elsewhere") })]
-      yield* endOne((yield* queueAt(kept, 0)).run_id, success("ok"), 10)
-      for (const ms of [0, 1, 2]) yield* endOne((yield* queueAt(deleted, ms)).run_id, success("ok"), ms + 10)
-      yield* queueAt(deleted, 3)
-      const webhooks = Effect.map(
-        repo.activity(DateTime.makeUnsafe(midnight), Duration.days(1)),
-        (activity) => new Set(activity.map(({ webhook_id }) => webhook_id))
-      )
-      expect(yield* counted(deleted.id)).toBe(4)
-      yield* endOne((yield* queueAt(deleted, 4)).run_id, success("ok"), 10)
-      yield* repo.deleteWebhook(deleted.id)
-      expect(yield* webhooks).toEqual(new Set([kept.id]))
+  test("counts a run that ends days after its acceptance once, in the hour of its acceptance, however often it is rolled up", function* () {
+    const repo = yield* Repo
+    const webhook = yield* createWebhook()
+    const late = yield* queueAt(webhook, 0)
+    yield* endOne((yield* queueAt(webhook, 1)).run_id, success("soon"), 10)
+    yield* endOne((yield* queueAt(webhook, dayMs)).run_id, success("the next day"), dayMs + 10)
+    expect(yield* counted(webhook.id)).toBe(3)
+    yield* admitOne(late.run_id)
+    yield* endOne(late.run_id, success("late"), 2 * dayMs)
+    const hours = Effect.map(
+      repo.statistics(webhook.id, DateTime.startOf(at(0), "hour"), Duration.hours(1)),
+      (buckets) => buckets.map(({ bucket, live, success }) => [bucket, success, live]).sort()
+    )
+    // Read at once, and after each time that it is rolled up.
+    for (const _ of count(3)) {
+      expect(yield* hours).toEqual([
+        [0, 2, 0],
+        [24, 1, 0]
+      ])
       yield* rollUpAt(3 * dayMs)
-      expect(yield* webhooks).toEqual(new Set([kept.id]))
-      expect(yield* counted(kept.id)).toBe(1)
-    })
-  )
+    }
+  })
 
-  test(
-    "counts no chat message, and a deleted team takes none of the counts with it",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      yield* endOne((yield* queueAt(webhook, 0)).run_id, success("ok"), 10)
-      const chat = team("chat")
-      yield* repo.createTeam(chat, at(0))
-      for (const name of [ops, chat]) {
-        const message = yield* newMessage({ team: name })
-        yield* acceptOne(message)
-        yield* endOne(message.run_id, success("hi"), 10)
+  test("counts nothing of a webhook that was deleted, and the others as before", function* () {
+    const repo = yield* Repo
+    const [kept, deleted] = [yield* createWebhook(), yield* createWebhook({ team: team("elsewhere") })]
+    yield* endOne((yield* queueAt(kept, 0)).run_id, success("ok"), 10)
+    for (const ms of [0, 1, 2]) yield* endOne((yield* queueAt(deleted, ms)).run_id, success("ok"), ms + 10)
+    yield* queueAt(deleted, 3)
+    const webhooks = Effect.map(
+      repo.activity(DateTime.makeUnsafe(midnight), Duration.days(1)),
+      (activity) => new Set(activity.map(({ webhook_id }) => webhook_id))
+    )
+    expect(yield* counted(deleted.id)).toBe(4)
+    yield* endOne((yield* queueAt(deleted, 4)).run_id, success("ok"), 10)
+    yield* repo.deleteWebhook(deleted.id)
+    expect(yield* webhooks).toEqual(new Set([kept.id]))
+    yield* rollUpAt(3 * dayMs)
+    expect(yield* webhooks).toEqual(new Set([kept.id]))
+    expect(yield* counted(kept.id)).toBe(1)
+  })
+
+  test("counts no chat message, and a deleted team takes none of the counts with it", function* () {
+    const repo = yield* Repo
+    const webhook = yield* createWebhook()
+    yield* endOne((yield* queueAt(webhook, 0)).run_id, success("ok"), 10)
+    const chat = team("chat")
+    yield* repo.createTeam(chat, at(0))
+    for (const name of [ops, chat]) {
+      const message = yield* newMessage({ team: name })
+      yield* acceptOne(message)
+      yield* endOne(message.run_id, success("hi"), 10)
+    }
+    yield* repo.deleteTeam(chat)
+    expect(yield* counted(webhook.id)).toBe(1)
+    expect(yield* repo.activity(DateTime.makeUnsafe(midnight), Duration.days(1))).toHaveLength(1)
+  })
+
+  test("counts what waits in the lanes: accepted, admitted, ended, deleted, before and after it is rolled up", function* () {
+    const repo = yield* Repo
+    const [first, second] = [yield* createWebhook(), yield* createWebhook()]
+    const other = yield* createWebhook({ team: team("elsewhere") })
+    const waits = Effect.gen(function* () {
+      const teams = yield* repo.teams
+      const slots = yield* Effect.forEach([first, second, other], ({ id }) => repo.slots(id))
+      return {
+        teams: teams.map(({ queued }) => queued),
+        webhooks: slots.map(({ queued }) => queued),
+        all: (yield* repo.queued(1_000)).all,
+        few: (yield* repo.queued(2)).all
       }
-      yield* repo.deleteTeam(chat)
-      expect(yield* counted(webhook.id)).toBe(1)
-      expect(yield* repo.activity(DateTime.makeUnsafe(midnight), Duration.days(1))).toHaveLength(1)
     })
-  )
-
-  test(
-    "counts what waits in the lanes: accepted, admitted, ended, deleted, before and after it is rolled up",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const [first, second] = [yield* createWebhook(), yield* createWebhook()]
-      const other = yield* createWebhook({ team: team("elsewhere") })
-      const waits = Effect.gen(function* () {
-        const teams = yield* repo.teams
-        const slots = yield* Effect.forEach([first, second, other], ({ id }) => repo.slots(id))
-        return {
-          teams: teams.map(({ queued }) => queued),
-          webhooks: slots.map(({ queued }) => queued),
-          all: (yield* repo.queued(1_000)).all,
-          few: (yield* repo.queued(2)).all
-        }
-      })
-      const expectWaiting = Effect.fnUntraced(function* (teams: [number, number], webhooks: [number, number, number]) {
-        const all = teams[0] + teams[1]
-        const expected = { teams: teams.toReversed(), webhooks, all, few: Math.min(all, 2) }
-        expect(yield* waits).toEqual(expected)
-        yield* rollUpAt(3 * dayMs)
-        expect(yield* waits).toEqual(expected)
-      })
-
-      const ids = yield* Effect.forEach(count(6), (n) => queueAt([first, second][n % 2]!, n * hourMs))
-      yield* queueAt(other, 0)
-      yield* expectWaiting([6, 1], [3, 3, 1])
-
-      yield* admitOne(ids[0]!.run_id)
-      yield* acceptOne(yield* newMessage())
-      yield* expectWaiting([6, 0], [2, 3, 0])
-      yield* endOne(ids[0]!.run_id, success("ok"), dayMs)
-      yield* endOne(ids[1]!.run_id, outcomes.timeout, dayMs)
-      yield* expectWaiting([5, 0], [2, 2, 0])
-
-      yield* repo.deleteWebhook(first.id)
-      yield* step({ accepts: [yield* newRun(other)] })
-      expect(yield* repo.team(ops)).toMatchObject({ queued: 2 })
-      expect(yield* repo.team(other.team)).toMatchObject({ queued: 1 })
+    const expectWaiting = Effect.fnUntraced(function* (teams: [number, number], webhooks: [number, number, number]) {
+      const all = teams[0] + teams[1]
+      const expected = { teams: teams.toReversed(), webhooks, all, few: Math.min(all, 2) }
+      expect(yield* waits).toEqual(expected)
       yield* rollUpAt(3 * dayMs)
-      expect(yield* repo.team(ops)).toMatchObject({ queued: 2 })
-      expect(yield* Effect.flip(repo.deleteTeam(ops))).toMatchObject({ webhooks: 1, live_runs: 3 })
+      expect(yield* waits).toEqual(expected)
     })
-  )
 
-  test(
-    "keeps hours for a week, and days for a month",
-    Effect.gen(function* () {
-      const repo = yield* Repo
-      const webhook = yield* createWebhook()
-      yield* endOne((yield* queueAt(webhook, 0)).run_id, success("ok"), 10)
-      const successes = (step: number) =>
-        Effect.map(
-          repo.statistics(webhook.id, DateTime.makeUnsafe(midnight), Duration.millis(step)),
-          ([bucket]) => bucket?.success
-        )
-      yield* rollUpAt(7 * dayMs)
-      expect([yield* successes(hourMs), yield* successes(dayMs)]).toEqual([1, 1])
-      yield* rollUpAt(30 * dayMs)
-      expect(yield* successes(dayMs)).toBe(1)
-    })
-  )
+    const ids = yield* Effect.forEach(count(6), (n) => queueAt([first, second][n % 2]!, n * hourMs))
+    yield* queueAt(other, 0)
+    yield* expectWaiting([6, 1], [3, 3, 1])
+
+    yield* admitOne(ids[0]!.run_id)
+    yield* acceptOne(yield* newMessage())
+    yield* expectWaiting([6, 0], [2, 3, 0])
+    yield* endOne(ids[0]!.run_id, success("ok"), dayMs)
+    yield* endOne(ids[1]!.run_id, outcomes.timeout, dayMs)
+    yield* expectWaiting([5, 0], [2, 2, 0])
+
+    yield* repo.deleteWebhook(first.id)
+    yield* step({ accepts: [yield* newRun(other)] })
+    expect(yield* repo.team(ops)).toMatchObject({ queued: 2 })
+    expect(yield* repo.team(other.team)).toMatchObject({ queued: 1 })
+    yield* rollUpAt(3 * dayMs)
+    expect(yield* repo.team(ops)).toMatchObject({ queued: 2 })
+    expect(yield* Effect.flip(repo.deleteTeam(ops))).toMatchObject({ webhooks: 1, live_runs: 3 })
+  })
+
+  test("keeps hours for a week, and days for a month", function* () {
+    const repo = yield* Repo
+    const webhook = yield* createWebhook()
+    yield* endOne((yield* queueAt(webhook, 0)).run_id, success("ok"), 10)
+    const successes = (step: number) =>
+      Effect.map(
+        repo.statistics(webhook.id, DateTime.makeUnsafe(midnight), Duration.millis(step)),
+        ([bucket]) => bucket?.success
+      )
+    yield* rollUpAt(7 * dayMs)
+    expect([yield* successes(hourMs), yield* successes(dayMs)]).toEqual([1, 1])
+    yield* rollUpAt(30 * dayMs)
+    expect(yield* successes(dayMs)).toBe(1)
+  })
 }
 
 const queueAt = Effect.fnUntraced(function* (target: Target, ms: number) {
