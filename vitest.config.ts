@@ -24,7 +24,7 @@ const faults = ["test/faults/rows/**/*.test.ts"]
 /** What rarely breaks and takes long: `npm run test:all`. */
 const release = [
   "test/package/**/*.test.ts",
-  "test/repo/RepoSql.postgres.test.ts",
+  "test/repo/RepoSql.pglite.test.ts",
   "test/docs/commands.test.ts",
   "test/deploy/**/*.test.ts",
   "test/ui/frame/reflow.test.ts"
