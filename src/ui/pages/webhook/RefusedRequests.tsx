@@ -24,7 +24,7 @@ const Request = ({ request }: { readonly request: ReceivedRequest }) => (
     {request.body !== undefined && (
       <details>
         <summary>Body</summary>
-        <RawText text={request.body} title="The first 2 KB" what="Body" />
+        <RawText text={request.body} title="The first 2 KB" what={`Body of request ${request.request_id.slice(-8)}`} />
       </details>
     )}
   </li>
