@@ -84,8 +84,9 @@ export const run = (version: string, announce: Announce): Effect.Effect<void, Fa
   }).pipe(
     Effect.catchTags({
       SettingsInvalid: (error) => Effect.fail(settingsInvalid("The server", error)),
-      CannotListen: (error) => cannotListen(error, (port) => `--port ${port} or PORT=${port}`, "HOST and PORT"),
-      CannotListenForAdmin: (error) => cannotListen(error, (port) => `ADMIN_LISTEN=${port}`, "ADMIN_LISTEN"),
+      CannotListen: (error) => cannotListen(error, ({ port }) => `--port ${port} or PORT=${port}`, "HOST and PORT"),
+      CannotListenForAdmin: (error) =>
+        cannotListen(error, (address) => `ADMIN_LISTEN=${ListenAddress.toText(address)}`, "ADMIN_LISTEN"),
       DataFolderInUse: (error) => Effect.fail(folderInUse(error)),
       DataFolderUnusable: (error) => Effect.fail(folderUnusable(error)),
       Unavailable: (error) => Effect.fail(unavailable(error)),
@@ -106,12 +107,12 @@ export const serve = (overrides: Overrides, version: string): Effect.Effect<void
 
 const cannotListen = Effect.fnUntraced(function* (
   { code, host, port }: Listener.ListenFault,
-  set: (port: number) => string,
+  set: (address: ListenAddress.ListenAddress) => string,
   ofAddress: string
 ) {
   const detail =
     code === "EADDRINUSE"
-      ? `port ${port} is in use; stop what uses it, or use a free one with ${set(yield* Listener.freePort({ host, port }))}`
+      ? `port ${port} is in use; stop what uses it, or use a free one with ${set({ host, port: yield* Listener.freePort({ host, port }) })}`
       : `it cannot listen on ${host}:${port} (${code}); see ${ofAddress} in docs/reference/settings.md`
   return yield* new Failure({ exit: exitCodes.refused, title: "The server did not start", detail })
 })

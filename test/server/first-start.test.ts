@@ -34,7 +34,7 @@ describe("a first start that fails stores no admin key, and the next one shows i
     const faults: ReadonlyArray<readonly [fault: RegExp, variables: Readonly<Record<string, string>>]> = [
       [/is in use; .* free one with --port [1-9]\d* or PORT=/, { PORT: used }],
       [/cannot listen on 192\.0\.2\.1/, { HOST: "192.0.2.1" }],
-      [/is in use; .* free one with ADMIN_LISTEN=[1-9]/, { ADMIN_LISTEN: `127.0.0.1:${used}` }],
+      [/is in use; .* free one with ADMIN_LISTEN=127/, { ADMIN_LISTEN: `127.0.0.1:${used}` }],
       [/Cannot run \\?"no-such-agent/, { LEADERS: "review=no-such-agent" }]
     ]
     for (const [fault, more] of faults) {
