@@ -21,8 +21,8 @@ const program = fileURLToPath(
 
 const freeAddress = async () => `127.0.0.1:${await freePort()}`
 
-const expectOk = async (url: string) => {
-  const { ok, status } = await fetch(url)
+const expectOk = async (url: string, request: RequestInit = {}) => {
+  const { ok, status } = await fetch(url, request)
   if (!ok) throw new Error(`${url}: ${status}`)
 }
 
@@ -44,6 +44,12 @@ export const startRestate = async (dir: string): Promise<RestateServer> => {
   await untilReady(dir, daemon, 60_000, async () => {
     await expectOk(`${adminUrl}/health`)
     await expectOk(`${ingressUrl}/restate/health`)
+    // It is healthy before it has opened its store.
+    await expectOk(`${adminUrl}/query`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ query: "select count(*) from sys_invocation" })
+    })
   })
   return { ...daemon, ingressUrl, adminUrl }
 }
