@@ -12,8 +12,9 @@ import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { LiveRuns } from "../../components/run/LiveRuns.tsx"
 import { useReplayRuns } from "../../components/run/ReplayRuns.tsx"
 import { RunList } from "../../components/run/RunList.tsx"
+import { SelectionBar, useSelection } from "../../components/Selection.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
-import { formatNumber, plural } from "../../format/Format.ts"
+import { plural } from "../../format/Format.ts"
 import { useShortcuts } from "../../frame/Shortcuts.ts"
 import { RunPanel, useRunPanel, withoutPanel } from "./RunPanel.tsx"
 
@@ -36,7 +37,7 @@ export const FoundRuns = ({
   const search = withoutPanel(window.location.search)
   const panel = useRunPanel()
   const list = useRef<HTMLDivElement>(null)
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const { ids: chosen, select, toggle } = useSelection()
   const [own, setOwn] = useState<ReadonlySet<string>>(new Set())
   const [toCancel, setToCancel] = useState<ReadonlyArray<RunSummary>>()
   const [matching, setMatching] = useState<MatchingRuns>()
@@ -48,14 +49,14 @@ export const FoundRuns = ({
     .sort((a, b) => b.accepted_at.localeCompare(a.accepted_at) || b.run_id.localeCompare(a.run_id))
   const selectNone = () => {
     setMatching(undefined)
-    setChosen(new Set())
+    select([])
   }
   const selectMatching = async () => {
     setCollecting(true)
     try {
       const found = await matchingRuns(filter)
       setMatching(found)
-      setChosen(new Set(found.runs.map(({ run_id }) => run_id)))
+      select(found.runs.map(({ run_id }) => run_id))
     } catch (error) {
       toastFailure(explain(error).title)
     } finally {
@@ -63,11 +64,6 @@ export const FoundRuns = ({
     }
   }
   const toBeCancelled = cancellable(selected)
-  const toggle = (id: string) => {
-    const after = new Set(chosen)
-    if (!after.delete(id)) after.add(id)
-    setChosen(after)
-  }
 
   const rows = () => [...(list.current?.querySelectorAll<HTMLElement>("a.run") ?? [])]
   const isFocused = (row: HTMLElement) => row === document.activeElement
@@ -115,26 +111,21 @@ export const FoundRuns = ({
 
   return (
     <div ref={list}>
-      <div className="row selection" role="group" aria-label="Selected runs">
-        <span className="small muted" role="status">
-          {selected.length === 0 ? "None selected" : `${formatNumber(selected.length)} selected`}
-          {selected.length > 0 && matching?.more && ". More runs match; these are the newest."}
-        </span>
-        {hasPages && matching === undefined && (
-          <Button compact variant="quiet" onPress={() => void selectMatching()} pending={collecting}>
-            Select all that match the filter
-          </Button>
-        )}
-        {selected.length < runs.length && (
-          <Button compact variant="quiet" onPress={() => setChosen(new Set(runs.map(({ run_id }) => run_id)))}>
-            Select all on this page
-          </Button>
-        )}
-        {selected.length > 0 && (
-          <Button compact variant="quiet" onPress={selectNone}>
-            Select none
-          </Button>
-        )}
+      <SelectionBar
+        label="Selected runs"
+        count={selected.length}
+        {...(selected.length > 0 && matching?.more && { note: ". More runs match; these are the newest." })}
+        page={[...listed]}
+        onSelect={(ids) => (ids.length === 0 ? selectNone() : select(ids))}
+        more={
+          hasPages &&
+          matching === undefined && (
+            <Button compact variant="quiet" onPress={() => void selectMatching()} pending={collecting}>
+              Select all that match the filter
+            </Button>
+          )
+        }
+      >
         {selected.length > 0 && (
           <Button needs="runs.replayMany" compact onPress={replay} pending={pending}>
             Replay {plural(selected.length, "run")}
@@ -145,7 +136,7 @@ export const FoundRuns = ({
             Cancel {plural(toBeCancelled.length, "run")}
           </Button>
         )}
-      </div>
+      </SelectionBar>
       {/* Placeholders must not be held in place. */}
       <div className={panel.shown === "" ? "" : "with-run-panel"}>
         <LiveRuns key={String(stale)} runs={runs} own={own}>

@@ -6,8 +6,9 @@ import type { Webhook } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
+import { SelectionBar } from "../../components/Selection.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
-import { formatNumber, plural } from "../../format/Format.ts"
+import { plural } from "../../format/Format.ts"
 
 /** What is done with several webhooks. */
 interface Action {
@@ -37,12 +38,11 @@ export const SelectedWebhooks = ({
   readonly page: ReadonlyArray<Webhook>
   readonly selected: ReadonlyArray<Webhook>
   readonly teams: ReadonlyArray<string>
-  readonly onSelect: (ids: ReadonlySet<string>) => void
+  readonly onSelect: (ids: ReadonlyArray<string>) => void
 }) => {
   const [asked, setAsked] = useState<"move" | "delete">()
   const [team, setTeam] = useState(teams[0] ?? "")
   const [pending, setPending] = useState(false)
-  const select = (webhooks: ReadonlyArray<Webhook>) => onSelect(new Set(webhooks.map(({ id }) => id)))
 
   /** One after the other. What is left after a failure stays selected. */
   const perform = async (webhooks: ReadonlyArray<Webhook>, { act, done }: Action) => {
@@ -57,7 +57,7 @@ export const SelectedWebhooks = ({
       toastFailure(`${count} of ${plural(webhooks.length, "webhook")} ${done}. ${explain(error).title}`)
     }
     const isDone = new Set(webhooks.slice(0, count))
-    select(selected.filter((webhook) => !isDone.has(webhook)))
+    onSelect(selected.filter((webhook) => !isDone.has(webhook)).map(({ id }) => id))
     setAsked(undefined)
     setPending(false)
     await queries.invalidateQueries({ queryKey: ["webhooks"] })
@@ -70,20 +70,7 @@ export const SelectedWebhooks = ({
   const toDelete = selected.toSorted((a, b) => Number(a.shares === undefined) - Number(b.shares === undefined))
   const many = plural(selected.length, "webhook")
   return (
-    <div className="row selection" role="group" aria-label="Selected webhooks">
-      <span className="small muted" role="status">
-        {selected.length === 0 ? "None selected" : `${formatNumber(selected.length)} selected`}
-      </span>
-      {selected.length < page.length && (
-        <Button compact variant="quiet" onPress={() => select(page)}>
-          Select all on this page
-        </Button>
-      )}
-      {selected.length > 0 && (
-        <Button compact variant="quiet" onPress={() => select([])}>
-          Select none
-        </Button>
-      )}
+    <SelectionBar label="Selected webhooks" count={selected.length} page={page.map(({ id }) => id)} onSelect={onSelect}>
       {off.length > 0 && (
         <Button compact pending={pending} onPress={() => void perform(off, edit({ enabled: true }, "switched on"))}>
           Switch {off.length} on
@@ -130,6 +117,6 @@ export const SelectedWebhooks = ({
           </p>
         </ConfirmDialog>
       )}
-    </div>
+    </SelectionBar>
   )
 }

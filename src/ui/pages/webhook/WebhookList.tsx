@@ -6,6 +6,7 @@ import { Button, LinkButton } from "../../components/Button.tsx"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
 import { countAll, countFailures, sumCounts } from "../../components/run/Counts.ts"
+import { useSelection } from "../../components/Selection.tsx"
 import { formatNumber, plural } from "../../format/Format.ts"
 import { useUrlFilters } from "../../frame/UrlFilters.ts"
 import { SelectedWebhooks } from "./SelectedWebhooks.tsx"
@@ -40,7 +41,7 @@ export const WebhookList = ({
   const filters = useUrlFilters()
   const may = useMay()
   const [shown, setShown] = useState(portion)
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const { ids: chosen, select, toggle } = useSelection()
   const [search, team] = [filters.get("search"), filters.get("team")]
   const state = states.find(([value]) => value === filters.get("state"))?.[0] ?? ""
   const order = orders.find(([value]) => value === filters.get("order"))?.[0] ?? ""
@@ -65,11 +66,6 @@ export const WebhookList = ({
     .toSorted(compare[order])
   const page = found.slice(0, shown)
   const selected = found.filter(({ id }) => chosen.has(id))
-  const toggle = (id: string) => {
-    const after = new Set(chosen)
-    if (!after.delete(id)) after.add(id)
-    setChosen(after)
-  }
   const mayEdit = may("webhooks.edit")
   const hourly = activity?.flatMap(({ hours }) => hours.map((hour) => countAll(sumCounts([hour])))) ?? []
   const most = hourly.reduce((most, count) => Math.max(most, count), 1)
@@ -121,7 +117,7 @@ export const WebhookList = ({
         </div>
       ) : (
         <div className={mayEdit ? "selectable" : ""}>
-          {mayEdit && <SelectedWebhooks page={page} selected={selected} teams={teamNames} onSelect={setChosen} />}
+          {mayEdit && <SelectedWebhooks page={page} selected={selected} teams={teamNames} onSelect={select} />}
           <div className="card webhooks">
             <div className="webhook webhook-head small muted" aria-hidden="true">
               <span>Webhook</span>
