@@ -35,7 +35,7 @@ const frozen = (url: string) =>
     const { hostname, port } = new URL(url)
     const socket = Net.connect(Number(port), hostname)
     const client = yield* PgConnection.make({ url: Redacted.make(url), stream: () => socket })
-    const ask = `with locked as materialized (select from webhook_trigger.dispatch for no key update)
+    const ask = `with locked as materialized (select from webhook_trigger.admit('{}', '{}', null, now(), 0, '{}'))
       select repeat('x', 1000) from (select count(*) from locked) as one, generate_series(1, 100000)`
     const paused = yield* Deferred.make<void>()
     socket.once("data", () => {

@@ -96,12 +96,12 @@ export class TeamStore extends Context.Service<TeamStore>()("webhook-trigger/Tea
     /** Writes the changes of a team for which `differs` holds. */
     const set = (name: string, differs: Statement.Fragment, to: (at: Date) => Statement.Fragment, notifies: boolean) =>
       Effect.fn(name)(function* (team: TeamName, at: DateTime.Utc, audit?: AuditDraft) {
-        // Statements that admit runs lock `dispatch`: after this commit, nothing more of a paused team is admitted.
+        // Statements that admit runs hold this lock: after this commit, nothing more of a paused team is admitted.
         yield* sql`
           with found as materialized (
             select team from webhook_trigger.teams t where t.team = ${team} and ${differs} for update
           ), held as materialized (
-            select found.team from found, webhook_trigger.dispatch d for no key update of d
+            select team, webhook_trigger.lock_admission() from found
           ), changed as (
             update webhook_trigger.teams t set ${to(DateTime.toDateUtc(at))} from held where t.team = held.team
             returning t.team

@@ -24,8 +24,9 @@ const headOf = (team: string) => `
     ) < coalesce((own ->> h.webhook_id::text)::integer, w.max_concurrent, most))`
 
 /**
- * The admission of runs. `dispatch` is one row: who admits runs holds its lock until the commit, so limits are exact over
- * all servers. `ticks`: when a server last did the work of each second.
+ * The admission of runs. Who admits runs holds `lock_admission` until the commit, so limits are exact over all servers. It
+ * is an advisory lock, because locking a row writes it; the numbers are arbitrary. `ticks`: when a server last did the work of
+ * each second.
  *
  * `lanes`: the teams that have waited for a slot. `waits`: they do now, and had their last `turn` then. It is a hint, which
  * the work of each second corrects. Rows are updated and not deleted, so that the table stays small.
@@ -34,10 +35,8 @@ export const dispatch = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   yield* sql`
-    create table webhook_trigger.dispatch (
-      one boolean primary key default true check (one)
-    )`
-  yield* sql`insert into webhook_trigger.dispatch default values`
+    create function webhook_trigger.lock_admission() returns void language sql
+    as 'select pg_advisory_xact_lock(7825515, 2)'`
   yield* sql`
     create table webhook_trigger.ticks (
       one boolean primary key default true check (one),
@@ -81,7 +80,7 @@ export const dispatch = Effect.gen(function* () {
         teams text[] := '{}';
         served text[] := '{}';
       begin
-        perform from webhook_trigger.dispatch for no key update;
+        perform webhook_trigger.lock_admission();
 
         select count(*) into taken from webhook_trigger.runs r where ${isOut} and r.webhook_id is not null;
         for head in

@@ -21,7 +21,7 @@ const shortened = (text: string): string => {
  * when the first of them comes, and costs the others nothing.
  *
  * Each of its statements sees what was committed before it began. So what follows a lock sees what its last holder did. Locks are
- * taken in this order: `singletons`, webhooks, teams, buckets, runs by their IDs, `dispatch`.
+ * taken in this order: `singletons`, webhooks, teams, buckets, runs by their IDs, `lock_admission`.
  */
 export const step = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
