@@ -35,10 +35,10 @@ export { WebhookId } from "./domain/Id.ts"
 export { Team, TeamName } from "./domain/Team.ts"
 export { Webhook, WebhookDraft, WebhookEdit } from "./domain/webhook/Webhook.ts"
 export type { JsonObject, Retries, Singleton, Window } from "./domain/webhook/WebhookSettingKinds.ts"
-export { Trigger } from "./engine/accept/Trigger.ts"
 export { Origin, type OriginValues } from "./engine/access/Audit.ts"
 export { Teams } from "./engine/manage/Teams.ts"
 export { Webhooks, type WithToken } from "./engine/manage/Webhooks.ts"
+export { Trigger } from "./engine/trigger/Trigger.ts"
 
 // The bus in this process, and what a host's own bus consists of.
 
@@ -86,12 +86,10 @@ export type { SlotLimits } from "./repo/run/RunStore.ts"
 
 // The engine's other services: names for a host's inferred types.
 
-export type { Replay } from "./engine/accept/Replay.ts"
 export type { ApiKeys } from "./engine/access/ApiKeys.ts"
 export type { LeaderKeys } from "./engine/access/LeaderKeys.ts"
 export type { Alerts } from "./engine/alert/Alerts.ts"
 export type { Destinations } from "./engine/delivery/Destinations.ts"
-export type { HttpLeaders } from "./engine/leaders/HttpLeaders.ts"
 export type { TeamLeaders } from "./engine/leaders/TeamLeaders.ts"
 export type { Approvals } from "./engine/manage/Approvals.ts"
 export type { Cancellation } from "./engine/manage/Cancellation.ts"
@@ -101,4 +99,7 @@ export type { Threads } from "./engine/manage/Threads.ts"
 export type { Outcomes } from "./engine/outcome/Outcomes.ts"
 export type { ProgressReports } from "./engine/progress/ProgressReports.ts"
 export type { RunWatch } from "./engine/progress/RunWatch.ts"
+export type { Replay } from "./engine/replay/Replay.ts"
+export type { HttpLeaders } from "./engine/reply/HttpLeaders.ts"
+export type { SlackActions } from "./engine/slack/SlackActions.ts"
 export type { SnsRequests } from "./engine/verify/SnsRequests.ts"

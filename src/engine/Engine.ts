@@ -1,18 +1,14 @@
 import { Layer } from "effect"
 import type { Bus } from "../bus/Bus.ts"
 import type { Repo } from "../repo/Repo.ts"
-import { HandOver } from "./accept/HandOver.ts"
-import { Replay } from "./accept/Replay.ts"
-import { Trigger } from "./accept/Trigger.ts"
 import { ApiKeys } from "./access/ApiKeys.ts"
 import { LeaderKeys } from "./access/LeaderKeys.ts"
 import { Alerts } from "./alert/Alerts.ts"
 import * as Deliverer from "./delivery/Deliverer.ts"
 import { Destinations } from "./delivery/Destinations.ts"
 import { Outbox } from "./delivery/Outbox.ts"
-import { Poster } from "./delivery/Poster.ts"
+import { Poster } from "./egress/Poster.ts"
 import { AttachedFiles } from "./files/AttachedFiles.ts"
-import { HttpLeaders } from "./leaders/HttpLeaders.ts"
 import { TeamLeaders } from "./leaders/TeamLeaders.ts"
 import { Approvals } from "./manage/Approvals.ts"
 import { Cancellation } from "./manage/Cancellation.ts"
@@ -23,20 +19,25 @@ import { Threads } from "./manage/Threads.ts"
 import { Webhooks } from "./manage/Webhooks.ts"
 import { Correlation } from "./outcome/Correlation.ts"
 import { Outcomes } from "./outcome/Outcomes.ts"
-import * as Replies from "./outcome/Replies.ts"
-import { ReplyRecorder } from "./outcome/ReplyRecorder.ts"
-import { Waiting } from "./outcome/Waiting.ts"
 import { ProgressReports } from "./progress/ProgressReports.ts"
 import { RunWatch } from "./progress/RunWatch.ts"
 import { Evaluator } from "./prompt/Evaluator.ts"
 import { InputChecks } from "./prompt/InputChecks.ts"
 import type { Renderer } from "./prompt/Renderer.ts"
+import { Replay } from "./replay/Replay.ts"
+import { HttpLeaders } from "./reply/HttpLeaders.ts"
+import * as Replies from "./reply/Replies.ts"
+import { ReplyRecorder } from "./reply/ReplyRecorder.ts"
 import type { Settings } from "./Settings.ts"
 import { Shutdown } from "./Shutdown.ts"
+import { SlackActions } from "./slack/SlackActions.ts"
 import type { Limiter } from "./step/Limiter.ts"
 import { Sender } from "./step/Sender.ts"
 import { Steps } from "./step/Steps.ts"
 import { Ticks } from "./step/Ticks.ts"
+import { HandOver } from "./trigger/HandOver.ts"
+import { Trigger } from "./trigger/Trigger.ts"
+import { Waiting } from "./trigger/Waiting.ts"
 import * as Upkeep from "./upkeep/Upkeep.ts"
 import * as SecretRotation from "./verify/SecretRotation.ts"
 import { SnsRequests } from "./verify/SnsRequests.ts"
@@ -44,9 +45,10 @@ import { SnsRequests } from "./verify/SnsRequests.ts"
 // A service is a tag with a layer if several others share its state. Anything else is a function `make`.
 
 /** The flow: `Trigger` accepts, `Steps` admits, `Sender` sends, the reply path records. */
-const flow = Layer.mergeAll(Replay.layer, Replies.layer, HttpLeaders.layer, Upkeep.layer).pipe(
+const flow = Layer.mergeAll(Replay.layer, Replies.layer, HttpLeaders.layer, SlackActions.layer, Upkeep.layer).pipe(
   Layer.provideMerge(Trigger.layer),
-  Layer.provide(Layer.mergeAll(Approvals.layer, HandOver.layer, Threads.layer, Waiting.layer)),
+  Layer.provide(Layer.mergeAll(Approvals.layer, HandOver.layer, Threads.layer)),
+  Layer.provide(Waiting.layer),
   Layer.provide(AttachedFiles.layer),
   Layer.provide(Ticks.layer),
   Layer.provide(ReplyRecorder.layer)
@@ -94,6 +96,7 @@ export const layer: Layer.Layer<
   | Overview
   | StoredRequests
   | Shutdown
+  | SlackActions
   | SnsRequests
   | TeamLeaders,
   never,

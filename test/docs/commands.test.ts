@@ -57,7 +57,7 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
     0: "test/http/manage/destinations.test.ts adds destinations that have a receiver",
     1: "test/http/manage/callbacks.test.ts triggers with callbacks",
     2: "test/http/manage/chains.test.ts adds chains",
-    3: "is a setting, which test/engine/delivery/AddressPolicy.test.ts reads"
+    3: "is a setting, which test/engine/egress/AddressPolicy.test.ts reads"
   },
   "docs/use/leaders.md": { 4: "needs Gemini CLI; test/agents runs it" },
   "docs/sources/generic.md": { 0: "sources.test.ts does" }

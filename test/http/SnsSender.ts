@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { NoAnswer, type Poster } from "../../src/engine/delivery/Poster.ts"
+import { NoAnswer, type Poster } from "../../src/engine/egress/Poster.ts"
 
 export interface KeyPair {
   readonly key: string

@@ -15,6 +15,22 @@ export interface Actor {
   readonly entries: ReadonlyArray<string>
 }
 
+export type Decision = "approve" | "deny"
+
+type Asked = { readonly asked_by?: string; readonly triggered_by?: string }
+
+/** Who asked for the run, by their IDs. */
+const askersOf = ({ asked_by, triggered_by }: Asked): ReadonlyArray<string> => [
+  ...(asked_by?.split("\n") ?? []),
+  ...(triggered_by === undefined ? [] : [triggered_by])
+]
+
+/** What a run that repeats this one, or follows it, says of who asked for it. */
+export const askedAs = (run: Asked): Pick<Asked, "asked_by"> => {
+  const askers = askersOf(run)
+  return askers.length === 0 ? {} : { asked_by: askers.join("\n") }
+}
+
 type Approving = { readonly approval?: string; readonly approvers?: ReadonlyArray<string> }
 
 const byDefault = ["role:operator", "slack"]
@@ -38,15 +54,15 @@ export const needsApproval = (webhook: Approving, actor?: Actor): boolean =>
   webhook.approval === "required" &&
   !(actor?.role !== undefined && mayDo(actor.role, "operate") && isNamed(webhook, actor))
 
-/** Why the actor may not decide about a run that these asked for; `undefined`: they may. */
-export const refusalOf = (webhook: Approving, actor: Actor, askers: ReadonlyArray<string>): string | undefined => {
+/** Why the actor may not decide about the run; `undefined`: they may. */
+export const refusalOf = (webhook: Approving, actor: Actor, run: Asked): string | undefined => {
   if (actor.role !== undefined && !mayDo(actor.role, "operate")) return "Only operators may approve or deny runs."
   if (!isNamed(webhook, actor)) {
     return webhook.approvers === undefined
       ? "Only operators, and members of the Slack app's own workspace, may approve or deny runs."
       : "Only those whom the webhook names (`approvers`) may approve or deny its runs."
   }
-  return askers.includes(actor.id) && !webhook.approvers?.includes("self")
+  return askersOf(run).includes(actor.id) && !webhook.approvers?.includes("self")
     ? "You asked for this run, so somebody else must approve or deny it."
     : undefined
 }

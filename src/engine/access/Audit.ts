@@ -3,10 +3,10 @@ import { Clock, Context, DateTime, Effect, Exit } from "effect"
 import type { AuditAction, AuditActor, AuditDraft, AuditEvent } from "../../domain/access/AuditEvent.ts"
 import { auditEventIdAt, type RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
+import { type Submitted, startedRunOf } from "../../domain/run/Submitted.ts"
 import type { TeamName } from "../../domain/Team.ts"
+import type { Decision } from "../../domain/webhook/Approvers.ts"
 import { AuditStore } from "../../repo/access/AuditStore.ts"
-import type { Submitted } from "../accept/Trigger.ts"
-import type { Decision } from "../manage/Approvals.ts"
 
 /** This server itself makes no request. */
 export type Requester = Exclude<AuditActor, "automatic">
@@ -84,10 +84,8 @@ export const recordStart =
     Effect.flatMap(draft(action), (event) =>
       Effect.onExit(start, (exit) => {
         if (Exit.isFailure(exit)) return Exit.hasInterrupts(exit) ? record({ ...event, object }) : Effect.void
-        const { value } = exit
-        if (value._tag === "Ignored") return Effect.void
-        const run_id = value._tag === "Accepted" ? value.run_id : value.run.run_id
-        return record({ ...event, object, after: { run_id } })
+        const run_id = startedRunOf(exit.value)
+        return run_id === undefined ? Effect.void : record({ ...event, object, after: { run_id } })
       })
     )
 

@@ -12,10 +12,10 @@ import {
 import { type Fault, Invalid, type NotFound, type Unavailable } from "../../domain/Errors.ts"
 import { makeAlertRuleId } from "../../domain/Id.ts"
 import { alertRuleIdOf } from "../../domain/ParsedId.ts"
+import { decode } from "../../domain/Validation.ts"
 import { type AlertQuery, AlertStore, type RuleFaultBeside } from "../../repo/alert/AlertStore.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import * as Audit from "../access/Audit.ts"
-import { decode } from "../manage/Validation.ts"
 
 /** Managing the rules of alerts, and reading the alerts. Text that cannot be an id is `NotFound`. */
 export class Alerts extends Context.Service<

@@ -5,19 +5,18 @@ import { Data, DateTime, Duration, Effect, Predicate, Result } from "effect"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxChainDepth } from "../../domain/delivery/DestinationKind.ts"
 import * as Json from "../../domain/Json.ts"
+import { startedRunOf } from "../../domain/run/Submitted.ts"
+import { askedAs } from "../../domain/webhook/Approvers.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import { Trigger, type TriggerRefused } from "../accept/Trigger.ts"
-import { askedAs } from "../manage/Approvals.ts"
 import * as Input from "../prompt/Input.ts"
-import type { Message, Sent } from "./kinds/Sender.ts"
+import type { TriggerRefused } from "../trigger/Refusals.ts"
+import { Trigger } from "../trigger/Trigger.ts"
+import type { Means, Message, Sent } from "./kinds/Sender.ts"
 
 /** Longer than the attempts of a delivery, so that it starts one run. */
 const keyLife = Duration.days(7)
 
-/** Makes one attempt, as an HTTP request to the webhook would. */
-export type StartChained = (message: Message, teams: DestinationRow["chain_teams"]) => Effect.Effect<Sent>
-
-export const make: Effect.Effect<StartChained, never, Trigger> = Effect.map(Trigger, (trigger) => {
+export const make: Effect.Effect<Means["start"], never, Trigger> = Effect.map(Trigger, (trigger) => {
   const start = (message: Message, teams: DestinationRow["chain_teams"]) =>
     Effect.gen(function* () {
       const { body, id, isTest, run, target } = message
@@ -51,7 +50,7 @@ export const make: Effect.Effect<StartChained, never, Trigger> = Effect.map(Trig
         })
       const { submitted } = yield* trigger.triggerRead(found, read)
       if (submitted._tag === "Ignored") return { http_status: 200, answer: JSON.stringify({ status: "ignored" }) }
-      const run_id = submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id
+      const run_id = startedRunOf(submitted)
       return { http_status: 202, answer: JSON.stringify({ status: "accepted", run_id }), started_run: run_id }
     })
   return (message, teams) =>

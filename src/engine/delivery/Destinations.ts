@@ -20,12 +20,12 @@ import { DestinationStore, type Owner } from "../../repo/delivery/DestinationSto
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Audit from "../access/Audit.ts"
+import { authorsOfUrl } from "../trigger/OwnMessages.ts"
 import * as Sealing from "../verify/Sealing.ts"
 import * as Chains from "./Chains.ts"
 import * as DestinationChecks from "./DestinationChecks.ts"
 import { eventsOf } from "./DestinationChecks.ts"
 import { Outbox } from "./Outbox.ts"
-import { authorsOfUrl } from "./OwnMessages.ts"
 import * as SampleEvent from "./SampleEvent.ts"
 
 /** The destination with its signing secret: the only time it is shown. Only events are signed. */

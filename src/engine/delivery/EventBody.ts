@@ -4,22 +4,19 @@ import { DateTime, Effect, Result } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
 import type { DestinationRow } from "../../domain/delivery/Destination.ts"
 import { maxResponse } from "../../domain/delivery/Destination.ts"
-import { type AlertEvent, type DestinationRunEvent, isEarly } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import { PromptTooLarge, Unavailable } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
 import { textOf } from "../../domain/prompt/FilledPart.ts"
 import { reportOf } from "../../domain/run/AgentReport.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
-import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import * as LiquidRenderer from "../prompt/LiquidRenderer.ts"
 import * as ChainTemplate from "./ChainTemplate.ts"
 import * as Message from "./Message.ts"
+import { type RunSubject, type Subject, timeOf } from "./Subject.ts"
 
 /** A template's output in bytes. */
 const maxBody = 1024 * 1024
-
-type WebhookName = Pick<Webhook, "id" | "name">
 
 const formatTime = (time: DateTime.Utc | undefined) => time && DateTime.formatIso(time)
 
@@ -29,7 +26,7 @@ const cut = (text: string | undefined) =>
     : { response: text.slice(0, maxResponse), response_truncated: true, answer: undefined }
 
 /** Without the answer, which may be long and confidential: the receiver can fetch it. */
-const thin = (run: Run, webhook: WebhookName) => ({
+const thin = (run: Run, webhook: RunSubject["webhook"]) => ({
   run_id: run.run_id,
   title: run.title,
   webhook: { id: webhook.id, name: webhook.name },
@@ -52,7 +49,7 @@ const thin = (run: Run, webhook: WebhookName) => ({
   duration_ms: run.duration_ms
 })
 
-const full = (run: Run, webhook: WebhookName) => ({
+const full = (run: Run, webhook: RunSubject["webhook"]) => ({
   ...thin(run, webhook),
   variables: run.variables,
   ...reportOf(run),
@@ -79,33 +76,6 @@ const ofAlert = (alert: Alert) => {
     resolved_at: alert.resolved_at && DateTime.formatIso(alert.resolved_at)
   }
 }
-
-/** The start or the end of a run that an event is about. */
-export interface RunSubject {
-  readonly event: DestinationRunEvent
-  /** When it happened. Default: when the run ended. */
-  readonly at?: DateTime.Utc
-  readonly run: Run
-  readonly webhook: WebhookName
-  readonly isTest?: boolean
-}
-
-/** The alert that an event is about. */
-export interface AlertSubject {
-  readonly event: AlertEvent
-  readonly alert: Alert
-  readonly isTest?: boolean
-}
-
-export type Subject = RunSubject | AlertSubject
-
-/** When it happened. */
-export const timeOf = (subject: Subject): DateTime.Utc | undefined =>
-  "run" in subject
-    ? isEarly(subject.event)
-      ? subject.at
-      : subject.run.finished_at
-    : (subject.alert.resolved_at ?? subject.alert.since)
 
 /** What decides what is sent. */
 type Shape = Pick<DestinationRow, "body" | "id" | "kind" | "target" | "template" | "url">

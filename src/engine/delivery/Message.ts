@@ -5,8 +5,8 @@ import { approvalEvent, type DestinationRunEvent, isEarly } from "../../domain/d
 import { type CancelledBy, type Run, stepForOthers } from "../../domain/run/Run.ts"
 import { phaseOf } from "../../domain/run/RunStatus.ts"
 import { isCommit } from "../../domain/run/WorkspaceRef.ts"
-import type { AlertSubject, RunSubject, Subject } from "./EventBody.ts"
-import { asCode, escapeMarkdown, safeUrl } from "./markdown/Markdown.ts"
+import { asCode, escapeMarkdown, safeUrl } from "../markdown/Markdown.ts"
+import type { AlertSubject, RunSubject, Subject } from "./Subject.ts"
 
 const predicates: { readonly [Event in DestinationRunEvent]: string } = {
   "run.awaiting_approval": "waits for approval",

@@ -15,27 +15,28 @@ import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Scrub from "../../runtime/Scrub.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
+import { NoAnswer, Poster } from "../egress/Poster.ts"
+import * as Signature from "../egress/Signature.ts"
+import { asCode } from "../markdown/Markdown.ts"
+import type { MarkdownText, Shown } from "../markdown/Shown.ts"
 import { Evaluator } from "../prompt/Evaluator.ts"
+import * as ButtonOutcomes from "../slack/ButtonOutcomes.ts"
+import { buttonsOf, takesClicks } from "../slack/Buttons.ts"
+import { memberOf } from "../slack/SlackMembers.ts"
 import * as Sealing from "../verify/Sealing.ts"
-import * as ButtonOutcomes from "./ButtonOutcomes.ts"
-import { buttonsOf, takesClicks } from "./Buttons.ts"
 import * as ChainedRuns from "./ChainedRuns.ts"
 import * as EventBody from "./EventBody.ts"
 import type { Access, Means, Message, Sent } from "./kinds/Sender.ts"
 import { senders } from "./kinds/Senders.ts"
 import { ManagementUrl } from "./ManagementUrl.ts"
 import { Mailer } from "./mail/Mailer.ts"
-import { asCode } from "./markdown/Markdown.ts"
-import type { MarkdownText, Shown } from "./markdown/Shown.ts"
-import { NoAnswer, Poster } from "./Poster.ts"
-import * as Signature from "./Signature.ts"
-import { memberOf } from "./SlackMembers.ts"
+import { type AlertSubject, type RunSubject, type Subject, timeOf } from "./Subject.ts"
 
 /** Of a destination, the IDs that are remembered. */
 const maxAuthors = 20
 
 /** What a test event is about. */
-type Tested = Pick<EventBody.RunSubject, "run" | "webhook"> | Pick<EventBody.AlertSubject, "alert">
+type Tested = Pick<RunSubject, "run" | "webhook"> | Pick<AlertSubject, "alert">
 
 export class Outbox extends Context.Service<
   Outbox,
@@ -126,7 +127,7 @@ export class Outbox extends Context.Service<
           : Effect.succeed(undefined)
 
       /** None if no webhook of the team takes their clicks: Slack would show an error. */
-      const buttonsFor = ({ kind }: DestinationRow, subject: EventBody.Subject) => {
+      const buttonsFor = ({ kind }: DestinationRow, subject: Subject) => {
         if (!kind.startsWith("slack") || !("run" in subject) || subject.isTest) return Effect.succeed([])
         const { event, run } = subject
         const buttons = buttonsOf(run, event, sign)
@@ -157,7 +158,7 @@ export class Outbox extends Context.Service<
       const sendOnce = (
         destination: DestinationRow,
         about: Omit<Message, "at" | "buttons" | "event" | "isTest" | "order" | "run">,
-        subject: EventBody.Subject
+        subject: Subject
       ) =>
         Effect.gen(function* () {
           const at = yield* DateTime.now
@@ -301,7 +302,7 @@ export class Outbox extends Context.Service<
   )
 }
 
-const tested = (about: Tested): EventBody.Subject => {
+const tested = (about: Tested): Subject => {
   if ("alert" in about) return { ...about, event: "alert.firing" }
   const { status } = about.run
   return { ...about, event: isFinal(status) ? eventOfStatus[status] : runEndEvents[0] }
@@ -316,9 +317,9 @@ const secretsIn = ({ kind }: DestinationRow, target: string, access: Access | un
 ]
 
 /** By the time, as IDs of runs are. */
-const orderOf = (subject: EventBody.Subject, now: DateTime.Utc): string => {
+const orderOf = (subject: Subject, now: DateTime.Utc): string => {
   if ("run" in subject) return subject.run.run_id
-  const hex = DateTime.toEpochMillis(EventBody.timeOf(subject) ?? now)
+  const hex = DateTime.toEpochMillis(timeOf(subject) ?? now)
     .toString(16)
     .padStart(12, "0")
   return `${hex.slice(0, 8)}-${hex.slice(8)}`

@@ -11,7 +11,7 @@ import type { SecretKeyStore } from "../../repo/access/SecretKeyStore.ts"
 import { DestinationStore } from "../../repo/delivery/DestinationStore.ts"
 import { FileStore, type WantedFile } from "../../repo/run/FileStore.ts"
 import { makeFairTurns } from "../../runtime/FairTurns.ts"
-import { AddressPolicy, type AddressPolicyService } from "../delivery/AddressPolicy.ts"
+import { AddressPolicy, type AddressPolicyService } from "../egress/AddressPolicy.ts"
 import * as Sealing from "../verify/Sealing.ts"
 import { isNotTheFile } from "./Pages.ts"
 

@@ -2,26 +2,18 @@ import { Context, DateTime, Effect, Layer } from "effect"
 import { ApprovalOver, Forbidden, InvalidParameter, type NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
-import { type Actor, refusalOf } from "../../domain/webhook/Approvers.ts"
+import { type Actor, type Decision, refusalOf } from "../../domain/webhook/Approvers.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import { Steps } from "../step/Steps.ts"
 
-export type Decision = "approve" | "deny"
-
 /** A person may take longer than any caller waits. */
 export const waitRefused = new InvalidParameter({
   name: "wait",
   detail: "is refused: a person must approve each run of the webhook (`approval`), so callers cannot wait for an answer"
 })
-
-/** What a run that repeats this one, or follows it, says of who asked for it. */
-export const askedAs = (run: Pick<Run, "asked_by" | "triggered_by">): Pick<Run, "asked_by"> => {
-  const askers = askersOf(run)
-  return askers.length === 0 ? {} : { asked_by: askers.join("\n") }
-}
 
 /**
  * Lets go of held runs: approves and denies those of webhooks with `approval: required`, and starts others early. The row is the
@@ -55,7 +47,7 @@ export class Approvals extends Context.Service<
         const steps = yield* Steps
         const { webhookRow } = yield* WebhookStore
         const refusal = Effect.fn("Approvals.refusal")(function* (run: Run, by: Actor) {
-          return refusalOf(run.webhook_id === undefined ? {} : yield* webhookRow(run.webhook_id), by, askersOf(run))
+          return refusalOf(run.webhook_id === undefined ? {} : yield* webhookRow(run.webhook_id), by, run)
         })
         return Approvals.of({
           refusal,
@@ -82,9 +74,3 @@ export class Approvals extends Context.Service<
       })
     )
 }
-
-/** Who asked for the run, by their IDs. */
-const askersOf = ({ asked_by, triggered_by }: Pick<Run, "asked_by" | "triggered_by">): ReadonlyArray<string> => [
-  ...(asked_by?.split("\n") ?? []),
-  ...(triggered_by === undefined ? [] : [triggered_by])
-]

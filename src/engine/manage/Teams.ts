@@ -3,11 +3,11 @@ import { Bus } from "../../bus/Bus.ts"
 import { type Invalid, type NotFound, type TeamExists, type TeamInUse, type Unavailable } from "../../domain/Errors.ts"
 import { teamNameOf } from "../../domain/ParsedId.ts"
 import { type Team, TeamDraft, type TeamName, type TeamRecord, type TeamReleased } from "../../domain/Team.ts"
+import { validate } from "../../domain/Validation.ts"
 import { TeamStore } from "../../repo/manage/TeamStore.ts"
 import * as Audit from "../access/Audit.ts"
 import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Steps } from "../step/Steps.ts"
-import { validate } from "./Validation.ts"
 
 /** Manages teams. An invalid team name is `NotFound`. */
 export class Teams extends Context.Service<

@@ -9,6 +9,7 @@ import * as Template from "../../domain/prompt/Template.ts"
 import { attachmentExpressions, faultsOfAttachments } from "../../domain/run/Attachments.ts"
 import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
 import { TeamName } from "../../domain/Team.ts"
+import { decode, tokenFaults } from "../../domain/Validation.ts"
 import { Verification } from "../../domain/verification/Verification.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { isAccepted, type JsonObject, type Singleton, type Window } from "../../domain/webhook/WebhookSettingKinds.ts"
@@ -19,7 +20,6 @@ import { Evaluator } from "../prompt/Evaluator.ts"
 import * as Input from "../prompt/Input.ts"
 import { type LanguageOptions, Renderer } from "../prompt/Renderer.ts"
 import * as SharedUrls from "./SharedUrls.ts"
-import { decode, tokenFaults } from "./Validation.ts"
 
 export const make = Effect.gen(function* () {
   const { evaluate } = yield* Evaluator

@@ -5,9 +5,9 @@ import type { Run } from "../../domain/run/Run.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { EndedRun, RunEnd } from "../../repo/run/RunEnd.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
+import type { Progress } from "./ProgressRecorder.ts"
+import * as ProgressRecorder from "./ProgressRecorder.ts"
 import * as RunMetrics from "./RunMetrics.ts"
-import type { Progress } from "./SentAndStarted.ts"
-import * as SentAndStarted from "./SentAndStarted.ts"
 
 /** Called with the run as it ended; with `undefined` when it was deleted. */
 export type OnEnd = (run: Run | undefined) => void
@@ -49,7 +49,7 @@ export class Outcomes extends Context.Service<
       RunMetrics.begin()
       const runs = yield* RunStore
       const feed = yield* ChangeFeed
-      const progressRecorder = yield* SentAndStarted.make
+      const progressRecorder = yield* ProgressRecorder.make
       const watchers = new Map<RunId, { readonly callbacks: Set<OnEnd>; stored: boolean }>()
 
       const notify = (id: RunId, run: Run | undefined) => {

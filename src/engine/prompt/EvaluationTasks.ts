@@ -15,7 +15,7 @@ import { type Attachments, type Found, findIn } from "../../domain/run/Attachmen
 import type { Variables } from "../../domain/run/Run.ts"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
-import { type MarkdownText, type Shown, shown } from "../delivery/markdown/Shown.ts"
+import { type MarkdownText, type Shown, shown } from "../markdown/Shown.ts"
 
 /** Input and output can be sent to another thread. */
 interface Task<Input, Output> {

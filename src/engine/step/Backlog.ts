@@ -4,14 +4,14 @@ import { LaneStore } from "../../repo/run/LaneStore.ts"
 import type { AcceptOptions, NewRun } from "../../repo/run/RunStore.ts"
 
 /** Which limits the accepting statement must check for these runs. */
-interface Checked {
+interface LimitCheck {
   readonly options: Required<Pick<AcceptOptions, "countQueued" | "countQueuedOf">>
   /** To be called once the statement has ended, with whether the run at an index waits now. */
   readonly ended: (waits: (index: number) => boolean) => void
 }
 
 /** Runs that wait, as far as this process knows: those of all, or of one webhook. */
-interface Known {
+interface WaitingRuns {
   /** As they were counted last; before the first count, at least as many. */
   counted: number
   /** Accepted by this process since then, and not admitted. */
@@ -22,7 +22,7 @@ interface Known {
   isCurrent: boolean
 }
 
-const known = (counted: number): Known => ({ counted, since: 0, underWay: 0, isCurrent: false })
+const waitingRuns = (counted: number): WaitingRuns => ({ counted, since: 0, underWay: 0, isCurrent: false })
 
 /** False turns this off (decision 0022): every accepting statement counts. */
 const isEnabled: boolean = true
@@ -38,7 +38,7 @@ const countInterval = Duration.seconds(1)
 const shareOfRuns = 1 / 16
 const shareOfGroup = 1 / 4
 
-const isUsedUp = ({ counted, since, underWay }: Known, limit: number): boolean => {
+const isUsedUp = ({ counted, since, underWay }: WaitingRuns, limit: number): boolean => {
   const free = limit - counted
   return since > free * shareOfRuns || since + underWay > free * shareOfGroup
 }
@@ -50,10 +50,10 @@ const isUsedUp = ({ counted, since, underWay }: Known, limit: number): boolean =
  */
 export const make = Effect.fnUntraced(function* (
   maxQueued: number
-): Effect.fn.Return<(runs: ReadonlyArray<NewRun>) => Checked, never, LaneStore | Scope.Scope> {
+): Effect.fn.Return<(runs: ReadonlyArray<NewRun>) => LimitCheck, never, LaneStore | Scope.Scope> {
   const store = yield* LaneStore
-  const all = known(Number.POSITIVE_INFINITY)
-  const webhooks = new Map<WebhookId, Known>()
+  const all = waitingRuns(Number.POSITIVE_INFINITY)
+  const webhooks = new Map<WebhookId, WaitingRuns>()
   const isDue = yield* Latch.make()
 
   const count = Effect.suspend(() => {
@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
     const before = new Map([all, ...webhooks.values()].map((each) => [each, each.since]))
     for (const each of before.keys()) each.isCurrent = each.underWay > 0
     // What came before this count is only part of it once the result is known: until then the last count is in use.
-    const take = (each: Known, counted: number) => {
+    const take = (each: WaitingRuns, counted: number) => {
       each.counted = counted
       each.since -= before.get(each)!
     }
@@ -83,15 +83,15 @@ export const make = Effect.fnUntraced(function* (
   )
 
   /** No more of them can wait than of all. */
-  const ofWebhook = (id: WebhookId): Known => {
+  const ofWebhook = (id: WebhookId): WaitingRuns => {
     const found = webhooks.get(id)
     if (found !== undefined) return found
-    const unknown = known(all.counted + all.since + all.underWay)
+    const unknown = waitingRuns(all.counted + all.since + all.underWay)
     webhooks.set(id, unknown)
     return unknown
   }
 
-  const mustCount = (each: Known, limit: number): boolean => {
+  const mustCount = (each: WaitingRuns, limit: number): boolean => {
     if (!isEnabled) return true
     if (!isUsedUp(each, limit)) return false
     // Near the limit a new count would soon be used up as well.
@@ -100,9 +100,9 @@ export const make = Effect.fnUntraced(function* (
   }
 
   return (runs) => {
-    const knownOf = runs.map(({ webhook }) => (webhook === undefined ? undefined : ofWebhook(webhook.id)))
+    const waitingOf = runs.map(({ webhook }) => (webhook === undefined ? undefined : ofWebhook(webhook.id)))
     const add = (index: number, underWay: number, since: number) => {
-      for (const each of [all, knownOf[index]]) {
+      for (const each of [all, waitingOf[index]]) {
         if (each === undefined) continue
         each.underWay += underWay
         each.since += since
@@ -111,7 +111,7 @@ export const make = Effect.fnUntraced(function* (
     }
     runs.forEach((_, index) => add(index, 1, 0))
     const full = runs.flatMap(({ webhook }, index) =>
-      webhook?.max_queued !== undefined && mustCount(knownOf[index]!, webhook.max_queued) ? [webhook.id] : []
+      webhook?.max_queued !== undefined && mustCount(waitingOf[index]!, webhook.max_queued) ? [webhook.id] : []
     )
     return {
       options: { countQueued: mustCount(all, maxQueued), countQueuedOf: new Set(full) },

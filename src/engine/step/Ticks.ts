@@ -7,11 +7,11 @@ import { type DueWork, LaneStore, type OutState } from "../../repo/run/LaneStore
 import { type OutRun, RunStore } from "../../repo/run/RunStore.ts"
 import { untilAvailable } from "../../runtime/Availability.ts"
 import { stopwatch } from "../../runtime/Stopwatch.ts"
-import * as CombinedPrompts from "../accept/CombinedPrompts.ts"
 import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Outcomes } from "../outcome/Outcomes.ts"
 import type { Renderer } from "../prompt/Renderer.ts"
 import { Settings } from "../Settings.ts"
+import * as CombinedPrompts from "./CombinedPrompts.ts"
 import { Sender } from "./Sender.ts"
 import { Steps } from "./Steps.ts"
 

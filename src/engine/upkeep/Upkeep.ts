@@ -8,11 +8,11 @@ import { FileStore } from "../../repo/run/FileStore.ts"
 import type { DueWork } from "../../repo/run/LaneStore.ts"
 import { ProgressStore } from "../../repo/run/ProgressStore.ts"
 import { ThreadStore } from "../../repo/run/ThreadStore.ts"
-import * as Retries from "../accept/Retries.ts"
-import { Trigger } from "../accept/Trigger.ts"
 import * as AlertEvaluation from "../alert/AlertEvaluation.ts"
+import * as Retries from "../replay/Retries.ts"
 import { Settings } from "../Settings.ts"
 import { Ticks } from "../step/Ticks.ts"
+import { Trigger } from "../trigger/Trigger.ts"
 
 export interface Task<R = never> {
   readonly name: string

@@ -1,6 +1,6 @@
 /** How Amazon SNS signs its messages. https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html */
-import { createVerify, type X509Certificate } from "node:crypto"
-import type * as Lookup from "./RequestLookup.ts"
+import { createVerify } from "node:crypto"
+import type { Certificate, Lookup } from "./RequestLookup.ts"
 import { decode, isSecret } from "./Signing.ts"
 import { isCertificateUrl } from "./SnsTopic.ts"
 
@@ -25,13 +25,8 @@ export class NeedsCertificate {
   }
 }
 
-export interface Certificate {
-  readonly url: string
-  readonly x509: X509Certificate
-}
-
 /** What is wrong with the message; `undefined`: nothing. Without the certificate, as far as possible. */
-export const causeOf = (topic: string, lookup: Lookup.Lookup, now: number, certificate: Certificate | undefined) => {
+export const causeOf = (topic: string, lookup: Lookup, now: number, certificate: Certificate | undefined) => {
   const member = (name: string) => lookup.at({ json: [name] })
   const [type, version, signed, url] = ["Type", "SignatureVersion", "Signature", "SigningCertURL"].map(member)
   const [sentTo, time] = [member("TopicArn"), member("Timestamp")]

@@ -1,7 +1,12 @@
 /** Finds texts in a request, as named by a description. */
+import type { X509Certificate } from "node:crypto"
 import { parsePlain } from "../../domain/Json.ts"
 import type { Condition, Source } from "../../domain/verification/Description.ts"
-import type { Certificate } from "./AmazonSns.ts"
+
+export interface Certificate {
+  readonly url: string
+  readonly x509: X509Certificate
+}
 
 /** A request as it arrived. */
 export interface SignedRequest {

@@ -4,8 +4,8 @@ import { Cache, Clock, Context, Duration, Effect, Layer, Semaphore } from "effec
 import { Unavailable } from "../../domain/Errors.ts"
 import type { WebhookId } from "../../domain/Id.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
-import { Poster } from "../delivery/Poster.ts"
-import type { Certificate } from "./AmazonSns.ts"
+import { Poster } from "../egress/Poster.ts"
+import type { Certificate } from "./RequestLookup.ts"
 
 /** In bytes. A certificate of SNS has about 2,000. */
 const maxCertificate = 20_000

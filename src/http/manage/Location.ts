@@ -1,9 +1,8 @@
 /** The address of a run that a management request has started, as `Location`. */
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { Submitted } from "../../engine/accept/Trigger.ts"
+import { type Submitted, startedRunOf } from "../../domain/run/Submitted.ts"
 import { managementUrl, mountedAt } from "../request/PublicUrl.ts"
-import { runIdOf } from "../trigger/RunAnswer.ts"
 
 /**
  * Below a host's prefix, too, which the router has removed from `url`. Below the path of `PUBLIC_URL`, which a proxy may
@@ -18,7 +17,7 @@ export const withLocation = (
   submitted: Submitted
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.map(managementUrl, (url) => {
-    const run_id = runIdOf(submitted)
+    const run_id = startedRunOf(submitted)
     return run_id === undefined
       ? response
       : HttpServerResponse.setHeader(response, "location", `${mountedAt(url)}${prefixOf(request)}/api/runs/${run_id}`)

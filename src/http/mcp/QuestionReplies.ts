@@ -5,8 +5,7 @@ import { includesWebhook } from "../../domain/access/Grant.ts"
 import { Forbidden } from "../../domain/Errors.ts"
 import type { Run } from "../../domain/run/Run.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import * as QuestionAnswers from "../../engine/accept/QuestionAnswers.ts"
-import { Trigger } from "../../engine/accept/Trigger.ts"
+import * as QuestionAnswers from "../../engine/trigger/QuestionAnswers.ts"
 import * as Idempotency from "../trigger/Idempotency.ts"
 import type { Caller } from "./Runs.ts"
 
@@ -39,13 +38,12 @@ const hashOf = ({ idempotency_key: given, message }: Answer) =>
 
 /** Answers the question of the caller's own run, of a webhook that is a tool of the caller. */
 export const make = Effect.gen(function* () {
-  const trigger = yield* Trigger
   const reply = yield* QuestionAnswers.make
 
   return Effect.fnUntraced(function* (caller: Caller, run: Run, answer: Answer) {
     if (!QuestionAnswers.isQuestion(run)) return yield* noQuestion
     const request_hash = yield* Effect.fromResult(hashOf(answer))
-    return yield* reply(trigger, run, { ...answer, request_hash, triggered_by: caller.id }, (webhook) =>
+    return yield* reply(run, { ...answer, request_hash, triggered_by: caller.id }, (webhook) =>
       isToolOf(caller, webhook)
     ).pipe(Effect.catchTag("IdempotencyKeyReused", () => answered))
   })

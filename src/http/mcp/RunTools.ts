@@ -3,7 +3,7 @@ import type { CallToolResult, Tool } from "@modelcontextprotocol/server"
 import { Effect, Schema } from "effect"
 import type { Run, Variables } from "../../domain/run/Run.ts"
 import { isFinal } from "../../domain/run/RunStatus.ts"
-import { validate } from "../../engine/manage/Validation.ts"
+import { validate } from "../../domain/Validation.ts"
 import * as RunResult from "./RunResult.ts"
 import type { Caller, Extra, Runs } from "./Runs.ts"
 

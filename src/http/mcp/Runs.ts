@@ -6,14 +6,15 @@ import { NotFound, type Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
 import { runIdOf } from "../../domain/ParsedId.ts"
 import type { Run, Variables } from "../../domain/run/Run.ts"
+import { startedRunOf } from "../../domain/run/Submitted.ts"
 import type { Actor } from "../../domain/webhook/Approvers.ts"
-import { type Submitted, Trigger } from "../../engine/accept/Trigger.ts"
 import * as Audit from "../../engine/access/Audit.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
 import { Threads } from "../../engine/manage/Threads.ts"
 import type { RunUpdate } from "../../engine/progress/RunUpdate.ts"
 import { RunWatch } from "../../engine/progress/RunWatch.ts"
 import * as Input from "../../engine/prompt/Input.ts"
+import { Trigger } from "../../engine/trigger/Trigger.ts"
 import { OwnerStore } from "../../repo/access/OwnerStore.ts"
 import { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
@@ -91,9 +92,6 @@ const lineOf = (update: RunUpdate): string | undefined => {
   }
 }
 
-const idOf = (submitted: Exclude<Submitted, { readonly _tag: "Ignored" }>): RunId =>
-  submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id
-
 export const make = Effect.gen(function* () {
   const history = yield* HistoryStore
   const owners = yield* OwnerStore
@@ -142,7 +140,7 @@ export const make = Effect.gen(function* () {
         ...{ ...(thread_owner !== undefined && { thread_owner }), ...idempotency }
       }
       const submitted = yield* Audit.recordStart("webhook.run_started", webhook.id)(trigger.trigger(webhook, request))
-      return submitted._tag === "Ignored" ? undefined : idOf(submitted)
+      return submitted._tag === "Ignored" ? undefined : startedRunOf(submitted)
     }),
 
     /** The caller's run with this ID. `NotFound` for those of other keys, too. */
@@ -193,7 +191,9 @@ export const make = Effect.gen(function* () {
         const id = yield* runIdOf(run_id)
         const run = yield* read(caller, id)
         if (!mayDo(caller.grant.role, "operate")) {
-          return idOf(yield* answer(caller, run, { message, received_at, idempotency_key: extra.idempotency_key }))
+          return startedRunOf(
+            yield* answer(caller, run, { message, received_at, idempotency_key: extra.idempotency_key })
+          )
         }
         const { agent, key, team } = yield* threads.ofOperatorsReply(id, caller.by)
         const idempotency = yield* Effect.fromResult(idempotencyOf(caller, extra, { run_id: id, message }))
@@ -203,7 +203,7 @@ export const make = Effect.gen(function* () {
           ...idempotency
         }
         const sent = yield* Audit.recordStart("run.replied", id)(trigger.message(team, message, request))
-        return sent._tag === "Ignored" ? yield* new NotFound() : idOf(sent)
+        return sent._tag === "Ignored" ? yield* new NotFound() : startedRunOf(sent)
       }),
 
     cancel: (caller: Caller, run_id: string) =>

@@ -2,7 +2,7 @@ import { type DateTime, Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { InvalidParameter } from "../../domain/Errors.ts"
 import * as NotBefore from "../../domain/run/NotBefore.ts"
-import { normalized } from "../../engine/delivery/Callbacks.ts"
+import { normalized } from "../../engine/trigger/Callbacks.ts"
 
 /** The URL's query, from its `?` on, or empty. */
 export const search = ({ url }: HttpServerRequest.HttpServerRequest): string => {

@@ -7,8 +7,9 @@ import { triggerPath } from "../../api/run/TriggerUrl.ts"
 import { NotVerified, Unavailable, type VerificationCause } from "../../domain/Errors.ts"
 import type { Reply } from "../../domain/verification/Description.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
-import type { Certificate, NeedsCertificate } from "../../engine/verify/AmazonSns.ts"
+import type { RunRequest } from "../../engine/trigger/Candidates.ts"
+import type { NeedsCertificate } from "../../engine/verify/AmazonSns.ts"
+import type { Certificate } from "../../engine/verify/RequestLookup.ts"
 import * as Verification from "../../engine/verify/Verification.ts"
 import type { Handshake } from "../../engine/verify/Verify.ts"
 import { type Networks, noNetworks, parseNetworks } from "../../runtime/Networks.ts"
@@ -69,7 +70,7 @@ const sameRequest = sha256("delivery")
 export const idempotencyOf = ({
   delivery_id,
   unique_for_seconds
-}: Verified): Pick<TriggerRequest, "idempotency"> | undefined => {
+}: Verified): Pick<RunRequest, "idempotency"> | undefined => {
   if (delivery_id === undefined) return undefined
   const id = isPlain.test(delivery_id) ? delivery_id : sha256(delivery_id).toString("hex")
   const life = unique_for_seconds === undefined ? deliveryLife : Duration.seconds(unique_for_seconds)

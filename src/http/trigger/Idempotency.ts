@@ -8,8 +8,8 @@ import * as Json from "../../domain/Json.ts"
 import type { Variables } from "../../domain/run/Run.ts"
 import type { StoredFile } from "../../domain/run/RunFile.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import type { TriggerRequest } from "../../engine/accept/Trigger.ts"
 import * as Input from "../../engine/prompt/Input.ts"
+import type { RunRequest } from "../../engine/trigger/Candidates.ts"
 import { nodeRequest } from "../request/Body.ts"
 
 const header = "idempotency-key"
@@ -36,7 +36,7 @@ const canonical = (value: unknown): string => {
   return `{${members.join()}}`
 }
 
-type Idempotency = Pick<TriggerRequest, "idempotency">
+type Idempotency = Pick<RunRequest, "idempotency">
 
 const wrongKey = (name: string, more = "") =>
   new InvalidParameter({ name, detail: `must be 1 to 255 printable ASCII characters${more}` })

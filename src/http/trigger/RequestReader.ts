@@ -23,14 +23,17 @@ import {
 } from "../../domain/request/IncomingRequest.ts"
 import { storedBodyBytes } from "../../domain/request/StoredBody.ts"
 import { withoutToken } from "../../domain/request/WithoutToken.ts"
+import type { Variables } from "../../domain/run/Run.ts"
 import type { Reply } from "../../domain/verification/Description.ts"
 import { secretMembersOf } from "../../domain/verification/Presets.ts"
 import type { OpenedWebhook, WebhookRow } from "../../domain/webhook/Webhook.ts"
-import { Trigger, type TriggerRequest } from "../../engine/accept/Trigger.ts"
 import { storesRefused } from "../../engine/manage/RequestToStore.ts"
 import * as Input from "../../engine/prompt/Input.ts"
 import { Settings } from "../../engine/Settings.ts"
-import type { Certificate } from "../../engine/verify/AmazonSns.ts"
+import { askerIn } from "../../engine/slack/SlackMembers.ts"
+import type { RunRequest } from "../../engine/trigger/Candidates.ts"
+import { Trigger } from "../../engine/trigger/Trigger.ts"
+import type { Certificate } from "../../engine/verify/RequestLookup.ts"
 import { SnsRequests } from "../../engine/verify/SnsRequests.ts"
 import { threadTime } from "../../runtime/ThreadTime.ts"
 import * as TraceContext from "../../telemetry/TraceContext.ts"
@@ -45,7 +48,7 @@ import * as Idempotency from "./Idempotency.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 /** A request with its webhook's input. */
-export interface ReadRequest extends TriggerRequest {
+export interface ReadRequest extends RunRequest {
   readonly webhook: OpenedWebhook
   readonly incoming: IncomingRequest
   /** What the caller gets when the run is accepted; absent: 202. */
@@ -81,12 +84,18 @@ export interface RequestReader {
 }
 
 /** The caller's trace, if the request has one. */
-const traceOf = ({ headers: { traceparent } }: Request): Pick<TriggerRequest, "traceparent"> =>
+const traceOf = ({ headers: { traceparent } }: Request): Pick<RunRequest, "traceparent"> =>
   traceparent !== undefined && TraceContext.parse(traceparent) !== undefined ? { traceparent } : {}
 
 /** Of an event that another run of this or another server sent. */
-const depthOf = ({ headers }: Request): Pick<TriggerRequest, "chain_depth"> =>
+const depthOf = ({ headers }: Request): Pick<RunRequest, "chain_depth"> =>
   /^[1-9]\d?$/.test(headers[depthHeader] ?? "") ? { chain_depth: Number(headers[depthHeader]) } : {}
+
+/** Whom a request of Slack names. */
+const askerOf = ({ verification }: WebhookRow, { payload }: Variables): Pick<RunRequest, "asked_by"> => {
+  const asked_by = verification?.preset === "slack" ? askerIn(payload) : undefined
+  return asked_by === undefined ? {} : { asked_by }
+}
 
 type Answered = Pick<ReadRequest, "wait" | "follows" | "events">
 
@@ -216,12 +225,13 @@ export const make = Effect.gen(function* () {
           const sentKey = request.headers["idempotency-key"]
           const ignoresKey = delivery !== undefined && sentKey !== undefined && sentKey !== caller.delivery_id
           return Result.map(keyed, ({ idempotency }) => ({
-            ...{ webhook, incoming, variables, received_at, ignoresKey, isVerified: true, ...how },
+            ...{ webhook, incoming, variables, received_at, ignoresKey, ...how },
             ...(idempotency && { idempotency: { ...idempotency, key: withoutToken(idempotency.key, token) } }),
             ...(files.length > 0 && { files }),
             ...(caller.reply && { reply: caller.reply }),
             ...(callback_url !== undefined && { callback_url }),
             ...(not_before && { not_before: not_before.at }),
+            ...askerOf(webhook, variables),
             ...depthOf(request),
             ...traceOf(request)
           }))

@@ -2,17 +2,17 @@
 import { DateTime, Effect, Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { NotFound } from "../../domain/Errors.ts"
+import type { Submitted } from "../../domain/run/Submitted.ts"
+import { startedRunOf } from "../../domain/run/Submitted.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
-import type { Offered } from "../../engine/accept/Offers.ts"
-import type { Submitted } from "../../engine/accept/Trigger.ts"
 import { storesAccepted } from "../../engine/manage/RequestToStore.ts"
 import { isOpenedByOldToken, StoredRequests, type UncodedRequest } from "../../engine/manage/StoredRequests.ts"
+import type { Offered } from "../../engine/trigger/Offers.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
 import * as Problems from "../request/Problems.ts"
 import { TrustedProxies } from "../request/TrustedProxies.ts"
 import * as CallerCheck from "./CallerCheck.ts"
 import type { ReadRequest, RequestReader } from "./RequestReader.ts"
-import { runIdOf } from "./RunAnswer.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -70,7 +70,7 @@ export const make = Effect.gen(function* () {
     submitted: Submitted,
     status: number
   ): void => {
-    const run_id = runIdOf(submitted)
+    const run_id = startedRunOf(submitted)
     if (run_id !== undefined && !storesAccepted(webhook)) return
     if (submitted._tag === "Ignored")
       requests.recordIgnored(webhook, { ...answered, status }, variables, submitted.reason)
@@ -88,7 +88,7 @@ export const make = Effect.gen(function* () {
     const answered = answeredOf(request, read)
     return ({ again_until, result, webhook }) => {
       if (Result.isSuccess(result)) {
-        acceptedBy(webhook, answered, result.success, runIdOf(result.success) === undefined ? 200 : 202)
+        acceptedBy(webhook, answered, result.success, startedRunOf(result.success) === undefined ? 200 : 202)
         return
       }
       const { code, detail, status } = Problems.bodyOf(result.failure)

@@ -15,8 +15,8 @@ import type { RunId, WebhookId } from "../../domain/Id.ts"
 import * as Json from "../../domain/Json.ts"
 import { reportOf, type ShownReport } from "../../domain/run/AgentReport.ts"
 import { type Run, type RunError, stepForOthers } from "../../domain/run/Run.ts"
-import type { Offered, Undecided } from "../../engine/accept/Offers.ts"
-import type { Submitted } from "../../engine/accept/Trigger.ts"
+import { type Submitted, startedRunOf } from "../../domain/run/Submitted.ts"
+import type { Offered, Undecided } from "../../engine/trigger/Offers.ts"
 import * as Problems from "../request/Problems.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
 
@@ -138,7 +138,7 @@ export const ofOthers = (
       const { code } = Problems.bodyOf(result.failure)
       refused.push({ webhook_id: webhook.id, code, ...(of.again_until && { retried: true }) })
     } else {
-      const run_id = runIdOf(result.success)
+      const run_id = startedRunOf(result.success)
       if (run_id !== undefined) runs.push({ webhook_id: webhook.id, run_id })
       else if (result.success._tag === "Ignored" && result.success.cancelled) {
         isCancelled = true
@@ -157,14 +157,10 @@ export const ofOthers = (
 const answer =
   (format: Format) =>
   (request: Request, submitted: Submitted, others: Problems.OfOthers = {}): Response => {
-    const run_id = runIdOf(submitted) ?? others.runs?.[0]?.run_id
+    const run_id = startedRunOf(submitted) ?? others.runs?.[0]?.run_id
     if (run_id !== undefined) RequestFacts.add(request, { run_id })
     return write(request, format, submitted, others)
   }
-
-/** The run that the response is about; `undefined`: none was started. */
-export const runIdOf = (submitted: Submitted): RunId | undefined =>
-  submitted._tag === "Ignored" ? undefined : submitted._tag === "Accepted" ? submitted.run_id : submitted.run.run_id
 
 /** 202; for a caller that waited 200, 408 (504 for a page in a browser), 409 or 502. */
 export const ofRun = answer(run)

@@ -6,9 +6,11 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
 import { MethodNotAllowed, type NotFound, type NotVerified, Unavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Id.ts"
+import { type Submitted, startedRunOf } from "../../domain/run/Submitted.ts"
 import type { OpenedWebhook } from "../../domain/webhook/Webhook.ts"
-import type { Offered, Undecided } from "../../engine/accept/Offers.ts"
-import { type Submitted, Trigger } from "../../engine/accept/Trigger.ts"
+import { SlackActions } from "../../engine/slack/SlackActions.ts"
+import type { Offered, Undecided } from "../../engine/trigger/Offers.ts"
+import { Trigger } from "../../engine/trigger/Trigger.ts"
 import { SnsRequests } from "../../engine/verify/SnsRequests.ts"
 import { bearerOf } from "../access/Bearer.ts"
 import type { Format } from "../events/EventRequest.ts"
@@ -64,6 +66,7 @@ const isOfWebhook = (refusal: {
 /** Starts a run. The token is in the path, or else in the header. */
 export const make = Effect.gen(function* () {
   const trigger = yield* Trigger
+  const slack = yield* SlackActions
   const clock = yield* Clock.Clock
   const mount = mountedAt(yield* PublicUrl)
   const readerFor = yield* RequestReader.make
@@ -130,11 +133,11 @@ export const make = Effect.gen(function* () {
       Effect.map(reader.read(webhook), (read) =>
         read.wait && read.webhook.shared_by !== undefined ? { ...read, onAccepted: share.begin(read) } : read
       )
-    return Effect.matchEffect(trigger.triggerRead(webhook, read), {
+    return Effect.matchEffect(slack.triggerRead(webhook, read), {
       onSuccess: ({ request: read, submitted }): Effect.Effect<Response, E, R> =>
         read.webhook.shared_by === undefined || (submitted._tag === "Ignored" && submitted.isOfSlack)
           ? respond({ ...source, read, submitted, others: {} })
-          : Effect.flatMap(share.others(read, RunAnswer.runIdOf(submitted)), (others) =>
+          : Effect.flatMap(share.others(read, startedRunOf(submitted)), (others) =>
               respond({ ...source, read, submitted, others })
             ),
       onFailure: (refusal) => {

@@ -1,6 +1,6 @@
 /** The server's settings, one line each. `docs/reference/settings.md` explains every variable. */
 import { Duration, Effect, Option, Schema, SchemaTransformation } from "effect"
-import { type Allowed, parseAllowed } from "../../engine/delivery/AddressPolicy.ts"
+import { type Allowed, parseAllowed } from "../../engine/egress/AddressPolicy.ts"
 import * as SettingsConfig from "../../engine/SettingsConfig.ts"
 import { keyText, parseKey, type SecretKey } from "../../engine/verify/SecretKeys.ts"
 import { parseNetworks } from "../../runtime/Networks.ts"

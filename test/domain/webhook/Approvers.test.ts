@@ -13,7 +13,7 @@ const member = (id: string, workspace: string, isOwn: boolean): Actor => ({
 const [ann, guest] = [member("UANN", "T1", true), member("UANN", "T2", false)]
 
 const may = (approvers: ReadonlyArray<string> | undefined, actor: Actor, askers: ReadonlyArray<string> = []) =>
-  refusalOf({ ...(approvers && { approvers }) }, actor, askers) === undefined
+  refusalOf({ ...(approvers && { approvers }) }, actor, { asked_by: askers.join("\n") }) === undefined
 
 describe("who may approve a run", () => {
   it("are operators and members of the Slack app's workspace by default, but no guests of another one", () => {

@@ -1,6 +1,7 @@
 import { Effect, Fiber, type Layer, Option, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { type Email, Mailer } from "../../../src/engine/delivery/mail/Mailer.ts"
+import type { Email } from "../../../src/engine/delivery/kinds/Sender.ts"
+import { Mailer } from "../../../src/engine/delivery/mail/Mailer.ts"
 import { parseSmtpUrl } from "../../../src/engine/delivery/mail/SmtpServer.ts"
 import { expect, it } from "../../support/It.ts"
 import { mailServer } from "../../support/MailServer.ts"

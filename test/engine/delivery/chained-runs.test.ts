@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
-import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import * as ChainedRuns from "../../../src/engine/delivery/ChainedRuns.ts"
 import type { Message } from "../../../src/engine/delivery/kinds/Sender.ts"
+import { Trigger } from "../../../src/engine/trigger/Trigger.ts"
 import { team } from "../../repo/contract/fixtures.ts"
 import { describe, expect, it } from "../../support/It.ts"
 

@@ -1,8 +1,8 @@
 import { expect } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 import type { WebhookRow } from "../../../src/domain/webhook/Webhook.ts"
-import { Trigger } from "../../../src/engine/accept/Trigger.ts"
 import * as Input from "../../../src/engine/prompt/Input.ts"
+import { Trigger } from "../../../src/engine/trigger/Trigger.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { echo, makeTeam, makeWebhook, onEngine } from "../Scenario.ts"
 

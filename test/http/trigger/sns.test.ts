@@ -1,7 +1,7 @@
 /** Messages of Amazon SNS: signed with its certificate, for one topic. */
 import { X509Certificate } from "node:crypto"
 import { Deferred, Effect, Fiber } from "effect"
-import { NoAnswer, type Poster } from "../../../src/engine/delivery/Poster.ts"
+import { NoAnswer, type Poster } from "../../../src/engine/egress/Poster.ts"
 import { causeOf } from "../../../src/engine/verify/AmazonSns.ts"
 import * as Lookup from "../../../src/engine/verify/RequestLookup.ts"
 import { describe, expect, it } from "../../support/It.ts"

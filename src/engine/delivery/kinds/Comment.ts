@@ -3,8 +3,8 @@
  * hidden first line says what is in it, so that the next run can change it.
  */
 import { isEarly } from "../../../domain/delivery/DestinationEvent.ts"
-import type { Dialect } from "../markdown/Markdown.ts"
-import { headOf, type Sign } from "../Signature.ts"
+import { headOf, type Sign } from "../../egress/Signature.ts"
+import type { Dialect } from "../../markdown/Markdown.ts"
 import type { Message } from "./Sender.ts"
 
 /** Of one run. */

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import { asJson, type Sender } from "./Sender.ts"
+import { asJson } from "../../egress/Poster.ts"
+import type { Sender } from "./Sender.ts"
 
 /** A longer text is attached as a file: in several messages, a repeated attempt would repeat some. */
 export const discord: Sender = (message, { url }, { send, show }) =>

@@ -1,4 +1,4 @@
-import { gfm } from "../markdown/Dialects.ts"
+import { gfm } from "../../markdown/Dialects.ts"
 import type { CommentService } from "./StickyComment.ts"
 
 const form = /^([\w-][\w.-]{0,99})\/(?!\.\.?#)([\w.-]{1,100})#(\d{1,10})(?:\/[\w.-]{1,64})?$/

@@ -1,4 +1,4 @@
-import { gitlab as dialect } from "../markdown/Dialects.ts"
+import { gitlab as dialect } from "../../markdown/Dialects.ts"
 import type { CommentService } from "./StickyComment.ts"
 
 const form = /^([\w-][\w./-]{0,400})([!#])(\d{1,10})(?:\/[\w.-]{1,64})?$/

@@ -3,15 +3,12 @@ import type { Effect } from "effect"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import type { DestinationEvent } from "../../../domain/delivery/DestinationEvent.ts"
 import type { DestinationId, RunId } from "../../../domain/Id.ts"
-import { parsePlain } from "../../../domain/Json.ts"
 import type { Run } from "../../../domain/run/Run.ts"
 import type { ChatMessage } from "../../../repo/delivery/DeliveryStore.ts"
-import type { Button } from "../Buttons.ts"
-import type { StartChained } from "../ChainedRuns.ts"
-import type { Email } from "../mail/Mailer.ts"
-import type { MarkdownText, Shown } from "../markdown/Shown.ts"
-import type { Answer, NoAnswer, Post } from "../Poster.ts"
-import type { Sign } from "../Signature.ts"
+import type { Answer, NoAnswer, Post } from "../../egress/Poster.ts"
+import type { Sign } from "../../egress/Signature.ts"
+import type { MarkdownText, Shown } from "../../markdown/Shown.ts"
+import type { Button } from "../../slack/Buttons.ts"
 
 /** What is sent. */
 export interface Message {
@@ -80,13 +77,24 @@ export type Sent = Answer & {
   readonly isOfPlace?: true
 }
 
+export interface Email {
+  /** The same for all attempts of a delivery, so that a repeated e-mail can be recognized. */
+  readonly id: string
+  readonly to: ReadonlyArray<string>
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+  readonly at: Date
+}
+
 export type Send = (post: Post) => Effect.Effect<Answer, NoAnswer>
 
 /** What senders do it with. */
 export interface Means {
   readonly send: Send
   readonly mail: (email: Email) => Effect.Effect<Sent, NoAnswer>
-  readonly start: StartChained
+  /** Starts a run of the target, as an HTTP request to the webhook would. */
+  readonly start: (message: Message, teams: DestinationRow["chain_teams"]) => Effect.Effect<Sent>
   /** The message as the service shows it. */
   readonly show: <Service extends keyof Shown>(
     service: Service,
@@ -96,10 +104,3 @@ export interface Means {
 
 /** Makes one attempt. Fails if there was no answer, or the message has no place to go to. */
 export type Sender = (message: Message, access: Access, means: Means) => Effect.Effect<Sent, NoAnswer>
-
-export const asJson = { "content-type": "application/json" } as const
-
-export const isSuccess = ({ http_status }: Answer): boolean => http_status >= 200 && http_status < 300
-
-/** The answer's JSON, of a request with `read`; `undefined`: it is none. */
-export const jsonOf = ({ text = "" }: Answer): unknown => parsePlain(text)

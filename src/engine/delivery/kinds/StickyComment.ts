@@ -5,10 +5,10 @@
 import { createHmac } from "node:crypto"
 import { Duration, Effect, Predicate } from "effect"
 import { startEvent } from "../../../domain/delivery/DestinationEvent.ts"
-import type { Dialect } from "../markdown/Markdown.ts"
-import { type Answer, NoAnswer } from "../Poster.ts"
+import { type Answer, asJson, isSuccess, jsonOf, NoAnswer } from "../../egress/Poster.ts"
+import type { Dialect } from "../../markdown/Markdown.ts"
 import { commentOf, contentOf, contentWith } from "./Comment.ts"
-import { type Access, asJson, isSuccess, jsonOf, type Message, type Send, type Sender, type Sent } from "./Sender.ts"
+import type { Access, Message, Send, Sender, Sent } from "./Sender.ts"
 
 /** An attempt, with all its requests. */
 const timeLimit = Duration.seconds(15)

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import { asJson, type Sender } from "./Sender.ts"
+import { asJson } from "../../egress/Poster.ts"
+import type { Sender } from "./Sender.ts"
 
 export const teams: Sender = (message, { url }, { send, show }) =>
   Effect.flatMap(show("teams", message), (card) => send({ url, headers: asJson, body: JSON.stringify(card) }))

@@ -1,7 +1,7 @@
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { depthHeader } from "../../../domain/delivery/DestinationKind.ts"
-import { NoAnswer } from "../Poster.ts"
-import { asJson, type Sender } from "./Sender.ts"
+import { asJson, NoAnswer } from "../../egress/Poster.ts"
+import type { Sender } from "./Sender.ts"
 
 /** An event, signed as the Standard Webhooks specification has it. */
 export const webhook: Sender = ({ at, body, id, run }, { headers, secrets, url }, { send }) =>

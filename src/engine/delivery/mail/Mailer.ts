@@ -5,8 +5,8 @@ import type SMTPConnection from "nodemailer/lib/smtp-connection"
 import { storedAnswer } from "../../../domain/delivery/Delivery.ts"
 import { storable } from "../../../domain/StorableText.ts"
 import * as Scrub from "../../../runtime/Scrub.ts"
-import type { Sent } from "../kinds/Sender.ts"
-import { NoAnswer } from "../Poster.ts"
+import { NoAnswer } from "../../egress/Poster.ts"
+import type { Email, Sent } from "../kinds/Sender.ts"
 import type { Sender, SmtpServer } from "./SmtpServer.ts"
 
 /** From the connection until the server's answer. */
@@ -15,16 +15,6 @@ const timeLimit = Duration.seconds(15)
 const longestWait = Duration.seconds(20)
 /** Connections at a time. Mail servers refuse many of one client. */
 const connections = 10
-
-export interface Email {
-  /** The same for all attempts of a delivery, so that a repeated e-mail can be recognized. */
-  readonly id: string
-  readonly to: ReadonlyArray<string>
-  readonly subject: string
-  readonly text: string
-  readonly html: string
-  readonly at: Date
-}
 
 export interface MailSettings {
   readonly server: SmtpServer

@@ -1,8 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Content, commentOf, contentOf, contentWith } from "../../../../src/engine/delivery/kinds/Comment.ts"
-import { gfm } from "../../../../src/engine/delivery/markdown/Dialects.ts"
-import { shown } from "../../../../src/engine/delivery/markdown/Shown.ts"
+import { gfm } from "../../../../src/engine/markdown/Dialects.ts"
+import { shown } from "../../../../src/engine/markdown/Shown.ts"
 
 const marker = "<!-- webhook-trigger 0123456789abcdef0123456789abcdef "
 const sign = () => "0".repeat(32)

@@ -1,10 +1,10 @@
 /** What does not fit is cut, and never left out: of any Markdown, each service shows the longest beginning that fits. */
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { card, discord, gfm, gitlab, mrkdwn } from "../../../../src/engine/delivery/markdown/Dialects.ts"
-import { type Dialect, toBlocks } from "../../../../src/engine/delivery/markdown/Markdown.ts"
-import { toParts } from "../../../../src/engine/delivery/markdown/Parts.ts"
-import { shown, teamsSizeOf } from "../../../../src/engine/delivery/markdown/Shown.ts"
+import { card, discord, gfm, gitlab, mrkdwn } from "../../../../src/engine/markdown/Dialects.ts"
+import { type Dialect, toBlocks } from "../../../../src/engine/markdown/Markdown.ts"
+import { toParts } from "../../../../src/engine/markdown/Parts.ts"
+import { shown, teamsSizeOf } from "../../../../src/engine/markdown/Shown.ts"
 
 const words = fc
   .array(fc.constantFrom("word", "`@team`", "**bold**", "a_b", "<b>", "👍", "@team", "[docs](https://a.example/x)"), {

@@ -5,8 +5,8 @@ import type { KnownBlock, MessageAttachment } from "@slack/types"
 import type { IncomingWebhookSendArguments } from "@slack/webhook"
 import { commentOf, contentWith } from "../../../../src/engine/delivery/kinds/Comment.ts"
 import { github } from "../../../../src/engine/delivery/kinds/GitHub.ts"
-import { slackPostBody, slackWebhookBody } from "../../../../src/engine/delivery/kinds/Slack.ts"
-import { shown, teamsSizeOf } from "../../../../src/engine/delivery/markdown/Shown.ts"
+import { shown, teamsSizeOf } from "../../../../src/engine/markdown/Shown.ts"
+import { slackPostBody, slackWebhookBody } from "../../../../src/engine/slack/SlackMessages.ts"
 
 const long = { body: "word ".repeat(20_000), id: "test_1", title: "Review succeeded" }
 const sign = () => "0".repeat(32)
