@@ -13,7 +13,7 @@ import type { Run, Variables } from "../../domain/run/Run.ts"
 import * as LiquidRenderer from "../prompt/LiquidRenderer.ts"
 import * as ChainTemplate from "./ChainTemplate.ts"
 import * as Message from "./Message.ts"
-import { type RunSubject, type Subject, timeOf } from "./Subject.ts"
+import { type RunSubject, type Subject, timeOf } from "./Message.ts"
 
 /** A template's output in bytes. */
 const maxBody = 1024 * 1024

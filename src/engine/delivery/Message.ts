@@ -1,12 +1,43 @@
 /** What people are told about a run or an alert. */
 import { DateTime, Duration } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
-import { approvalEvent, type DestinationRunEvent, isEarly } from "../../domain/delivery/DestinationEvent.ts"
+import {
+  type AlertEvent,
+  approvalEvent,
+  type DestinationRunEvent,
+  isEarly
+} from "../../domain/delivery/DestinationEvent.ts"
 import { type CancelledBy, type Run, stepForOthers } from "../../domain/run/Run.ts"
 import { phaseOf } from "../../domain/run/RunStatus.ts"
 import { isCommit } from "../../domain/run/WorkspaceRef.ts"
+import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { asCode, escapeMarkdown, safeUrl } from "../markdown/Markdown.ts"
-import type { AlertSubject, RunSubject, Subject } from "./Subject.ts"
+
+/** The start or the end of a run that an event is about. */
+export interface RunSubject {
+  readonly event: DestinationRunEvent
+  /** When it happened. Default: when the run ended. */
+  readonly at?: DateTime.Utc
+  readonly run: Run
+  readonly webhook: Pick<Webhook, "id" | "name">
+  readonly isTest?: boolean
+}
+
+export interface AlertSubject {
+  readonly event: AlertEvent
+  readonly alert: Alert
+  readonly isTest?: boolean
+}
+
+export type Subject = RunSubject | AlertSubject
+
+/** When it happened. */
+export const timeOf = (subject: Subject): DateTime.Utc | undefined =>
+  "run" in subject
+    ? isEarly(subject.event)
+      ? subject.at
+      : subject.run.finished_at
+    : (subject.alert.resolved_at ?? subject.alert.since)
 
 const predicates: { readonly [Event in DestinationRunEvent]: string } = {
   "run.awaiting_approval": "waits for approval",

@@ -29,8 +29,8 @@ import * as EventBody from "./EventBody.ts"
 import type { Access, Means, Message, Sent } from "./kinds/Sender.ts"
 import { senders } from "./kinds/Senders.ts"
 import { ManagementUrl } from "./ManagementUrl.ts"
+import { type AlertSubject, type RunSubject, type Subject, timeOf } from "./Message.ts"
 import { Mailer } from "./mail/Mailer.ts"
-import { type AlertSubject, type RunSubject, type Subject, timeOf } from "./Subject.ts"
 
 /** Of a destination, the IDs that are remembered. */
 const maxAuthors = 20

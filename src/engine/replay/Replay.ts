@@ -26,8 +26,6 @@ import * as ReplayCandidates from "./ReplayCandidates.ts"
 import { keyOf, type ReplayRefused, type ReplayRequest } from "./ReplayCandidates.ts"
 import { webhooksOf } from "./WebhooksOfRuns.ts"
 
-export { onceKey, type ReplayRequest } from "./ReplayCandidates.ts"
-
 /** A run, and the one that repeats it, or why there is none. */
 export interface Replayed {
   readonly run_id: RunId
@@ -102,7 +100,7 @@ export class Replay extends Context.Service<
         results: Map<RunId, Replayed["result"]>
       ): Effect.Effect<ReadonlyArray<WholeRun>, Unavailable> =>
         Effect.gen(function* () {
-          const known = yield* Effect.provideService(webhooksOf(runs), WebhookStore, webhooks)
+          const known = yield* webhooksOf(webhooks, runs)
           const open: Array<{ readonly run: WholeRun; readonly candidate: Candidate }> = []
           for (const run of runs) {
             const candidate = yield* Effect.result(

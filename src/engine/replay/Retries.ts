@@ -52,7 +52,7 @@ export const make: Effect.Effect<
     const due = yield* runs.retriesDue(now, { limit: portion, except: [...full.keys()] })
     if (due.length === 0) return false
     const failed = new Map((yield* history.runsByIds(due)).map((run) => [run.run_id, run]))
-    const known = yield* Effect.provideService(webhooksOf([...failed.values()]), WebhookStore, webhooks)
+    const known = yield* webhooksOf(webhooks, [...failed.values()])
     const calledOff: Array<RunId> = []
     const retries: Array<Candidate> = []
     for (const id of due) {

@@ -8,7 +8,7 @@ import type { Decision } from "../../domain/webhook/Approvers.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { Sign } from "../egress/Signature.ts"
 import { clickedBy, type SlackMember } from "./SlackMembers.ts"
-import { textOf } from "./SlackText.ts"
+import { listOf, textOf } from "./SlackText.ts"
 
 /** A decision, or the position of a suggested reply. */
 type Choice = Decision | number
@@ -54,9 +54,7 @@ export interface Click {
   readonly blocks: ReadonlyArray<unknown>
 }
 
-const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
-
-const isOurs = (action: unknown) => textOf(membersOf(action).action_id).startsWith(actionPrefix)
+const isOurs = ({ action_id }: ReturnType<typeof membersOf>) => textOf(action_id).startsWith(actionPrefix)
 
 const clicked = /^([\da-f-]{36}) (approve|deny|\d{1,2}) ([\da-f]{32})$/
 
@@ -73,6 +71,6 @@ export const clickIn = (payload: unknown, sign: Sign): Click | undefined => {
   return {
     ...{ run_id, choice, response_url: textOf(response_url) },
     member: clickedBy(click),
-    blocks: listOf(membersOf(message).blocks).filter((block) => !listOf(membersOf(block).elements).some(isOurs))
+    blocks: listOf(membersOf(message).blocks).filter((block) => !listOf(block.elements).some(isOurs))
   }
 }

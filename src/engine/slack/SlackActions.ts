@@ -33,23 +33,23 @@ export class SlackActions extends Context.Service<
       const click = yield* Clicks.make
       const inThread = yield* SlackThreads.make
 
-      const actionOf = (webhook: OpenedWebhook, request: RunRequest): Effect.Effect<Act | undefined, Unavailable> => {
+      const actOf = (webhook: OpenedWebhook, request: RunRequest): Effect.Effect<Act | undefined, Unavailable> => {
         const clicked = click(webhook, request)
-        return clicked === undefined ? (inThread(webhook, request) ?? Effect.undefined) : Effect.succeed(clicked)
+        return clicked === undefined ? inThread(webhook, request) : Effect.succeed(clicked)
       }
 
       const triggerRead = <Request extends RunRequest, E>(
         webhook: OpenedWebhook,
         read: ReadFor<Request, E>
       ): Effect.Effect<Triggered<Request>, E | TriggerRefused> => {
-        const readNoAction = (webhook: OpenedWebhook) =>
-          takesClicks(webhook)
-            ? Effect.tap(read(webhook), (request) =>
-                Effect.flatMap(actionOf(webhook, request), (act) =>
-                  act === undefined ? Effect.void : Effect.fail(new SlackAction({ request, act }))
+        const readNoAction = (webhook: OpenedWebhook): Effect.Effect<Request, E | Unavailable | SlackAction> =>
+          Effect.tap(read(webhook), (request) =>
+            takesClicks(webhook)
+              ? Effect.flatMap(actOf(webhook, request), (act) =>
+                  act ? new SlackAction({ request, act }) : Effect.void
                 )
-              )
-            : read(webhook)
+              : Effect.void
+          )
         return Effect.catch(trigger.triggerRead(webhook, readNoAction), (error) =>
           error instanceof SlackAction
             ? Effect.matchEffect(error.act, {

@@ -4,7 +4,7 @@ import type { Decision } from "../../domain/webhook/Approvers.ts"
 import type { ChatMessage } from "../../repo/delivery/DeliveryStore.ts"
 import { reactedBy, type SlackMember } from "./SlackMembers.ts"
 import { chatMessageOf } from "./SlackMessages.ts"
-import { slackText } from "./SlackText.ts"
+import { listOf, slackText } from "./SlackText.ts"
 
 /** A message in the thread of another one. */
 export interface SlackReply {
@@ -54,5 +54,4 @@ export const slackEventIn = (payload: unknown): SlackReaction | SlackReply | und
 
 /** The app's own: a reaction does not say that a bot made it. */
 const isOwnBot = (user: string, authorizations: unknown): boolean =>
-  Array.isArray(authorizations) &&
-  authorizations.map(membersOf).some(({ is_bot, user_id }) => is_bot === true && user_id === user)
+  listOf(authorizations).some(({ is_bot, user_id }) => is_bot === true && user_id === user)

@@ -1,6 +1,7 @@
 /** Members of Slack's workspaces, as its requests name them. */
 import { membersOf } from "../../domain/Json.ts"
 import type { Actor } from "../../domain/webhook/Approvers.ts"
+import { listOf } from "./SlackText.ts"
 
 const prefix = "slack:"
 
@@ -60,7 +61,7 @@ export const reactedBy = (
   id: string,
   { authorizations, event, is_ext_shared_channel, team_id }: Members
 ): SlackMember => {
-  const [first] = Array.isArray(authorizations) ? authorizations.map(membersOf) : []
+  const [first] = listOf(authorizations)
   const own = idIn(first?.team_id) ?? idIn(team_id)
   const workspace = idIn(membersOf(event).user_team) ?? (is_ext_shared_channel === true ? undefined : idIn(team_id))
   return {

@@ -1,4 +1,5 @@
 /** Messages as Slack's API takes and reports them. */
+import { membersOf } from "../../domain/Json.ts"
 import type { ChatMessage } from "../../repo/delivery/DeliveryStore.ts"
 import { type Answer, isSuccess, jsonOf, type Post } from "../egress/Poster.ts"
 import { blockIdOf, type Sign } from "../egress/Signature.ts"
@@ -97,28 +98,17 @@ export const ephemeralPost = (url: string, token: string, thread: string, user: 
 
 /** Why Slack did not show it. */
 export const ephemeralFault = (answer: Answer): string | undefined => {
-  const json = jsonOf(answer) as Refused | undefined
+  const json = jsonOf(answer)
   if (json === undefined) return isSuccess(answer) ? undefined : `HTTP ${answer.http_status}`
-  return json.ok === true ? undefined : reasonIn(json)
+  return membersOf(json).ok === true ? undefined : reasonIn(json)
 }
 
-export interface Refused {
-  readonly ok?: unknown
-  readonly error?: unknown
-}
+export const reasonIn = (json: unknown): string => String(membersOf(json).error ?? "no reason").slice(0, ofReason)
 
-export const reasonIn = (json: Refused | undefined): string => String(json?.error ?? "no reason").slice(0, ofReason)
+type Members = ReturnType<typeof membersOf>
 
-/** A message, as Slack's answers and events have it. */
-export interface Posted {
-  /** Of a message to a member, another one than its target. */
-  readonly channel?: unknown
-  readonly ts?: unknown
-  readonly thread_ts?: unknown
-}
-
-/** `undefined`: it is none. */
-export const chatMessageOf = ({ channel, thread_ts, ts }: Posted): ChatMessage | undefined => {
+/** A message, as Slack's answers and events have it. `undefined`: it is none. */
+export const chatMessageOf = ({ channel, thread_ts, ts }: Members): ChatMessage | undefined => {
   const [id, thread] = [`${channel}/${ts}`, `${channel}/${thread_ts ?? ts}`]
   return [id, thread].every((text) => place.test(text) && text.includes("/")) ? { id, thread } : undefined
 }

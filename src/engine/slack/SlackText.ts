@@ -4,7 +4,7 @@ import { membersOf } from "../../domain/Json.ts"
 /** Lists in lists, in blocks. */
 const deepest = 8
 
-const listOf = (value: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> =>
+export const listOf = (value: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> =>
   Array.isArray(value) ? value.map(membersOf) : []
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 

@@ -131,7 +131,7 @@ export const make = Effect.gen(function* () {
    */
   return (webhook: OpenedWebhook, { received_at, variables }: RunRequest) => {
     const event = slackEventIn(variables.payload)
-    if (event === undefined) return undefined
+    if (event === undefined) return Effect.undefined
     const person = { person_id: byMember(event.user), person_name: `${event.user} (Slack)` }
     const teams = [webhook, ...(webhook.shared_by ?? [])].map(({ team }) => team)
     return Effect.gen(function* () {

@@ -23,7 +23,6 @@ import {
 } from "../../domain/request/IncomingRequest.ts"
 import { storedBodyBytes } from "../../domain/request/StoredBody.ts"
 import { withoutToken } from "../../domain/request/WithoutToken.ts"
-import type { Variables } from "../../domain/run/Run.ts"
 import type { Reply } from "../../domain/verification/Description.ts"
 import { secretMembersOf } from "../../domain/verification/Presets.ts"
 import type { OpenedWebhook, WebhookRow } from "../../domain/webhook/Webhook.ts"
@@ -90,12 +89,6 @@ const traceOf = ({ headers: { traceparent } }: Request): Pick<RunRequest, "trace
 /** Of an event that another run of this or another server sent. */
 const depthOf = ({ headers }: Request): Pick<RunRequest, "chain_depth"> =>
   /^[1-9]\d?$/.test(headers[depthHeader] ?? "") ? { chain_depth: Number(headers[depthHeader]) } : {}
-
-/** Whom a request of Slack names. */
-const askerOf = ({ verification }: WebhookRow, { payload }: Variables): Pick<RunRequest, "asked_by"> => {
-  const asked_by = verification?.preset === "slack" ? askerIn(payload) : undefined
-  return asked_by === undefined ? {} : { asked_by }
-}
 
 type Answered = Pick<ReadRequest, "wait" | "follows" | "events">
 
@@ -217,6 +210,7 @@ export const make = Effect.gen(function* () {
           const notBefore = Parameters.notBefore(request, received_at)
           if (Result.isFailure(notBefore)) return Result.fail(notBefore.failure)
           const not_before = notBefore.success
+          const asked_by = webhook.verification?.preset === "slack" ? askerIn(variables.payload) : undefined
           const delivery = CallerCheck.idempotencyOf(caller)
           const keyed =
             delivery === undefined
@@ -231,7 +225,7 @@ export const make = Effect.gen(function* () {
             ...(caller.reply && { reply: caller.reply }),
             ...(callback_url !== undefined && { callback_url }),
             ...(not_before && { not_before: not_before.at }),
-            ...askerOf(webhook, variables),
+            ...(asked_by !== undefined && { asked_by }),
             ...depthOf(request),
             ...traceOf(request)
           }))

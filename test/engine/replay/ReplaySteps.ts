@@ -3,7 +3,8 @@ import { DateTime, Effect } from "effect"
 import { LeaderBus } from "../../../src/bus/Bus.ts"
 import type { RunId, WebhookId } from "../../../src/domain/Id.ts"
 import type { TeamName } from "../../../src/domain/Team.ts"
-import { Replay, type ReplayRequest } from "../../../src/engine/replay/Replay.ts"
+import { Replay } from "../../../src/engine/replay/Replay.ts"
+import type { ReplayRequest } from "../../../src/engine/replay/ReplayCandidates.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 
 export const key = (text: string) => ({ idempotency: { key: text, request_hash: new Uint8Array(32) } })

@@ -1,6 +1,7 @@
 import { DateTime, Duration, Effect, Exit, Layer, Option, Scope } from "effect"
 import type { RunId } from "../../../src/domain/Id.ts"
-import { Replay, type ReplayRequest } from "../../../src/engine/replay/Replay.ts"
+import { Replay } from "../../../src/engine/replay/Replay.ts"
+import type { ReplayRequest } from "../../../src/engine/replay/ReplayCandidates.ts"
 import { Repo } from "../../../src/repo/Repo.ts"
 import { advance } from "../../../src/testing.ts"
 import { expect, it } from "../../support/It.ts"

@@ -1,14 +1,13 @@
 /** Slack's three ways to post a message. */
 import { Effect } from "effect"
+import { membersOf } from "../../../domain/Json.ts"
 import type { ChatMessage } from "../../../repo/delivery/DeliveryStore.ts"
 import { type Answer, asJson, isSuccess, jsonOf, NoAnswer } from "../../egress/Poster.ts"
 import {
   chatMessageOf,
   isSlackUrl,
   methodPost,
-  type Posted,
   placeIn,
-  type Refused,
   reasonIn,
   slackBody,
   slackPostBody,
@@ -35,12 +34,14 @@ export const slackMessage: Sender = (message, { secrets: [token], sign, url }, {
     send(methodPost(url, token, method, slackPostBody(message, sections, sign, to)))
   )
   return Effect.map(sent, (answer) => {
-    const json = jsonOf(answer) as (Posted & Refused & { readonly message?: Author }) | undefined
+    const json = jsonOf(answer)
+    const { message, ok, ...posted } = membersOf(json)
     // What cannot be read was accepted by its status: another attempt would repeat the message.
-    const isAccepted = json === undefined ? isSuccess(answer) : json.ok === true
-    const chat = written === undefined && json && chatMessageOf({ channel, ...json, thread_ts })
+    const isAccepted = json === undefined ? isSuccess(answer) : ok === true
+    // Of a message to a member, the answer's channel is another one.
+    const chat = written === undefined && chatMessageOf({ channel, ...posted, thread_ts })
     return isAccepted
-      ? { ...answer, authors: authorsIn(json?.message), ...(chat && { chat }) }
+      ? { ...answer, authors: authorsIn(message), ...(chat && { chat }) }
       : refusedFor(reasonIn(json), answer, written !== undefined)
   })
 }
@@ -50,13 +51,10 @@ const placeOf = ({ id }: ChatMessage) => {
   return { channel, ts }
 }
 
-interface Author {
-  readonly app_id?: unknown
-  readonly bot_id?: unknown
+const authorsIn = (message: unknown): ReadonlyArray<string> => {
+  const { app_id, bot_id } = membersOf(message)
+  return [app_id, bot_id].flatMap((id) => (typeof id === "string" ? [`slack ${id}`] : []))
 }
-
-const authorsIn = ({ app_id, bot_id }: Author = {}): ReadonlyArray<string> =>
-  [app_id, bot_id].flatMap((id) => (typeof id === "string" ? [`slack ${id}`] : []))
 
 /** Why Slack refuses a message (https://docs.slack.dev/reference/methods/chat.postMessage#errors): for its channel, ... */
 const ofChannel = /^(channel_not_found|not_in_channel|is_archived|restricted_action(_.*)?)$/
