@@ -23,6 +23,8 @@ interface Warned {
   readonly secret_hint?: string
   readonly approval?: string
   readonly workspace_ref?: string
+  readonly schedule?: string
+  readonly template_language?: string
 }
 
 const shortSecret = {
@@ -49,8 +51,23 @@ type Names = { readonly thread_key: ReadonlyArray<string>; readonly singleton: R
 /** @param names the names that these templates of the webhook read */
 export const warningsOf = (webhook: Warned, names: Names): ReadonlyArray<Warning> => [
   ...ofVerification(webhook, names),
-  ...ofRef(webhook)
+  ...ofRef(webhook),
+  ...ofSchedule(webhook)
 ]
+
+/** Liquid may do without a value. */
+const ofSchedule = ({ input, schedule, template_language, variables }: Warned): ReadonlyArray<Warning> => {
+  const given = input === "payload" ? "payload.scheduled_at" : "scheduled_at"
+  const missing = variables.filter((name) => name !== given)
+  if (schedule === undefined || template_language === "liquid" || missing.length === 0) return []
+  const names = missing.map((name) => `\`${name}\``).join(", ")
+  return [
+    {
+      pointer: "/schedule",
+      detail: `The request of a schedule has only \`${given}\`, so it is refused for a template with ${names}.`
+    }
+  ]
+}
 
 const ofVerification = (
   { coalesce, input, secret_hint, variables, verification }: Warned,

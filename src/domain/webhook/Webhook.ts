@@ -193,6 +193,7 @@ const record = Struct({
   failures_since: FieldOnly(["row"])(optional(time("When counting began."))),
   /** What it had and did before belongs to the team before, too. */
   moved_at: FieldOnly(["row"])(optional(time("When it came to its team from another one."))),
+  next_scheduled_at: generated(optional(time("When its `schedule` triggers it next."))),
   version: generated(Int.annotate({ description: "Another one with each change, but for triggers; also the `ETag`." })),
   /** Of a webhook that shares another one's URL, the hash of a token that nobody has. */
   token_hash: FieldOnly(["row"])(Schema.Uint8Array as Schema.Codec<TokenHash>),

@@ -5,6 +5,7 @@
 
 import { approverPattern } from "./Approvers.ts"
 import { rateAccepts, ratePattern } from "./Rate.ts"
+import { scheduleAccepts, schedulePattern } from "./Schedule.ts"
 import type { SettingValue, WebhookSetting } from "./WebhookSettingKinds.ts"
 
 export const webhookSettings = {
@@ -335,6 +336,19 @@ export const webhookSettings = {
     value: "expression",
     help: "A JMESPath expression on the input, such as branch == 'main'; other requests are ignored",
     default: "all requests"
+  },
+  schedule: {
+    kind: "text",
+    group: "requests",
+    pattern: schedulePattern,
+    accepts: scheduleAccepts,
+    description:
+      "When the webhook triggers itself: a cron expression (minute, hour, day, month, weekday) and a time zone, by default UTC, such as `0 9 * * mon-fri Europe/Berlin`. The request has one value, the `scheduled_at` of the schedule (RFC 3339). Each time starts one run, on any number of servers. Times that pass while no server runs start one run together; those that pass while the webhook is disabled start none. What is refused for a moment is tried again until it starts. Default: none.",
+    label: "Schedule",
+    option: "schedule",
+    value: "cron",
+    help: "When the webhook triggers itself: a cron expression, and a time zone in place of UTC, such as 0 9 * * mon-fri Europe/Berlin",
+    default: "none"
   },
   own_messages: {
     kind: "choice",

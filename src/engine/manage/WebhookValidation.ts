@@ -1,5 +1,5 @@
 /** Checks the fields that people set. Lists every fault with its field. */
-import { Effect, identity, Option, Predicate, Result, Schema } from "effect"
+import { DateTime, Effect, identity, Option, Predicate, Result, Schema } from "effect"
 import { type Fault, Invalid, maxFaults, type TeamUnknown } from "../../domain/Errors.ts"
 import { tooComplex } from "../../domain/evaluation/JsonSchema.ts"
 import * as Combined from "../../domain/prompt/Combined.ts"
@@ -11,6 +11,7 @@ import { isStorable, unstorableDetail } from "../../domain/StorableText.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { decode, tokenFaults } from "../../domain/Validation.ts"
 import { Verification } from "../../domain/verification/Verification.ts"
+import { nextTime } from "../../domain/webhook/Schedule.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { isAccepted, type JsonObject, type Singleton, type Window } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
@@ -133,6 +134,11 @@ export const make = Effect.gen(function* () {
     if (attachments != null && coalesce != null) {
       const detail = "cannot be combined with `coalesce`: a run of several requests has the files of none"
       faults.push({ pointer: "/attachments", detail })
+    }
+    const { schedule } = input
+    if (typeof schedule === "string" && isAccepted(webhookSettings.schedule, schedule)) {
+      const next = nextTime(schedule, yield* DateTime.now)
+      if (Result.isFailure(next)) faults.push({ pointer: "/schedule", detail: next.failure })
     }
     faults.push(...(yield* sharedUrls.faults(input, before)))
     if (isWindow(input.coalesce)) {

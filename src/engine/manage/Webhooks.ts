@@ -1,4 +1,4 @@
-import { Context, DateTime, type Duration, Effect, Layer } from "effect"
+import { Context, DateTime, type Duration, Effect, Layer, Result } from "effect"
 import {
   EditConflict,
   type Invalid,
@@ -11,6 +11,7 @@ import { makeWebhookId, type WebhookId } from "../../domain/Id.ts"
 import { webhookIdOf } from "../../domain/ParsedId.ts"
 import { templateOf } from "../../domain/prompt/TemplateChanges.ts"
 import type { TemplateVersion, TemplateVersionSummary } from "../../domain/prompt/TemplateVersion.ts"
+import { nextTime } from "../../domain/webhook/Schedule.ts"
 import { warningsOf } from "../../domain/webhook/Warnings.ts"
 import { type Webhook, WebhookDraft, type WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { HistoryStore } from "../../repo/history/HistoryStore.ts"
@@ -145,6 +146,7 @@ export class Webhooks extends Context.Service<
               variables: yield* validation.namesIn(draft.prompt_template, draft),
               enabled: draft.enabled ?? true,
               token_hash: hashToken(token),
+              ...(draft.schedule !== undefined && { next_scheduled_at: next(draft.schedule, now) }),
               ...(draft.shares === undefined && { token_hint: tokenHint(token) }),
               created_at: now,
               updated_at: now
@@ -188,6 +190,10 @@ export class Webhooks extends Context.Service<
               ...(yield* validation.variablesOf(change, before)),
               ...(typeof change.shares === "string" && (yield* tokens.none)),
               ...(startsCounting(change, before) && { failures_since: updated_at }),
+              ...(change.schedule !== undefined &&
+                change.schedule !== before.schedule && {
+                  next_scheduled_at: change.schedule === null ? null : next(change.schedule, updated_at)
+                }),
               ...(change.team !== undefined && change.team !== before.team && { moved_at: updated_at }),
               updated_at
             },
@@ -267,6 +273,9 @@ export class Webhooks extends Context.Service<
     })
   )
 }
+
+/** The next time of a schedule that was checked. */
+const next = (schedule: string, now: DateTime.Utc) => Result.getOrThrow(nextTime(schedule, now))
 
 /** Failures from before count for no pause. */
 const startsCounting = ({ enabled, pause_after_failures }: WebhookEdit, before: Webhook): boolean =>

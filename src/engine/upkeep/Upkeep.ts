@@ -12,6 +12,7 @@ import * as AlertEvaluation from "../alert/AlertEvaluation.ts"
 import * as Retries from "../replay/Retries.ts"
 import { Settings } from "../Settings.ts"
 import { Ticks } from "../step/Ticks.ts"
+import * as Schedules from "../trigger/Schedules.ts"
 import { Trigger } from "../trigger/Trigger.ts"
 
 export interface Task<R = never> {
@@ -40,6 +41,7 @@ const dueTasks = Effect.gen(function* () {
 
   const tasks: ReadonlyArray<DueTask> = [
     { name: "retries of failed runs", due: "retries", run: yield* Retries.make },
+    { name: "schedules of webhooks", due: "schedules", run: yield* Schedules.make },
     { name: "offers to webhooks that share a URL", due: "offers", run: offerAgain },
     // It reads the rows, so sending a prompt does no work for it.
     { name: "deliveries of early events", due: "early", run: Effect.flatMap(DateTime.now, deliveries.deliverEarly) },

@@ -9,7 +9,7 @@ import type { TokenHash } from "../../domain/webhook/Token.ts"
 import { type OpenedWebhook, Webhook, type WebhookEdit, WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { audited, changedWebhookFields, webhookFields } from "../access/Audit.ts"
 import { notify } from "../Changes.ts"
-import { fromRow, hex, list, recordset, toColumns } from "../Columns.ts"
+import { fromRow, hex, list, recordset, toColumns, uuids } from "../Columns.ts"
 import { bounded, isDangling } from "../database/Database.ts"
 import { final, isWaiting, live } from "../RunColumns.ts"
 import { keepTemplate, makeTemplates } from "./Templates.ts"
@@ -21,6 +21,7 @@ export type NewWebhook = Omit<WebhookRow, "version">
 export type WebhookChange = Omit<WebhookEdit, "secret" | "keep_old_secret"> &
   Partial<Pick<WebhookRow, "variables" | "token_hash" | "failures_since">> & {
     readonly token_hint?: string | null
+    readonly next_scheduled_at?: DateTime.Utc | null
   } & OldToken &
   SecretChange & { readonly updated_at: DateTime.Utc }
 
@@ -320,6 +321,28 @@ export class WebhookStore extends Context.Service<WebhookStore>()("webhook-trigg
         select count(*) from notified`
     }, bounded)
 
+    /** At most `limit` webhooks whose `schedule` should have triggered them by now, disabled ones too, the longest due first. */
+    const scheduled = Effect.fn("WebhookStore.scheduled")(function* (
+      now: DateTime.Utc,
+      { except, limit }: { readonly limit: number; readonly except: ReadonlyArray<WebhookId> }
+    ) {
+      const rows = yield* sql`
+        select ${stored} from webhook_trigger.webhooks w
+        where w.next_scheduled_at <= ${DateTime.toDateUtc(now)} and w.id <> all (${uuids(sql, except)})
+        order by w.next_scheduled_at limit ${limit}`
+      return rows.map((row) => fromRow<WebhookRow>(row, rowFields))
+    }, bounded)
+
+    /** Sets when it is triggered next, if that is still due as `webhook` says. Its version does not change. */
+    const schedule = Effect.fn("WebhookStore.schedule")(function* (
+      { id, next_scheduled_at, schedule }: WebhookRow,
+      next: DateTime.Utc | undefined
+    ) {
+      yield* sql`
+        update webhook_trigger.webhooks set next_scheduled_at = ${next ? DateTime.toDateUtc(next) : null}
+        where id = ${id} and schedule = ${schedule!} and next_scheduled_at = ${DateTime.toDateUtc(next_scheduled_at!)}`
+    }, bounded)
+
     const { template, templates } = makeTemplates(sql)
 
     /** Deletes some of the runs of a webhook that has one of these versions. Those that another process has just changed stay. */
@@ -409,6 +432,8 @@ export class WebhookStore extends Context.Service<WebhookStore>()("webhook-trigg
       template,
       oldTokensUsed,
       verified,
+      scheduled,
+      schedule,
       updateWebhook,
       pauseWebhook,
       resumeWebhook,

@@ -90,6 +90,8 @@ export const webhooks = Effect.gen(function* () {
       retries json,
       store_requests text,
       own_messages text,
+      schedule text,
+      next_scheduled_at timestamptz(3),
 
       shares uuid references webhook_trigger.webhooks,
       token_hash bytea not null unique,
@@ -112,6 +114,8 @@ export const webhooks = Effect.gen(function* () {
   yield* sql`
     create index webhooks_old_token on webhook_trigger.webhooks (old_token_hash) where old_token_hash is not null`
 
+  yield* sql`
+    create index webhooks_scheduled on webhook_trigger.webhooks (next_scheduled_at) where next_scheduled_at is not null`
   yield* sql`create index webhooks_shares on webhook_trigger.webhooks (shares)`
 
   // The other webhook's version changes as well: its next request, on any server, reads again who shares its URL. Edits that

@@ -51,13 +51,14 @@ export type PlacedRun = Pick<CombinedRun, "run_id" | "prompt" | "layout" | "vari
  * - `rests`: teams to wake (`wakeTeams`).
  * - `waiting`: runs in lanes, which may be admitted. `out`: runs that are out.
  * - `retries`: failed runs to try again (`RunStore.retriesDue`).
+ * - `schedules`: webhooks that trigger themselves (`WebhookStore.scheduled`).
  * - `offers`: requests to offer again (`OfferStore.webhooksWithOffers`).
  * - `early`: destinations that want events of runs that have not ended (`DeliveryStore.deliverEarly`).
  * - `buttons`: messages with buttons, which may have to end (`DeliveryStore.endButtons`).
  */
 export type DueWork =
   | ("stuck" | "deadlines" | "holds" | "approvals" | "rests" | "waiting" | "out")
-  | ("retries" | "offers" | "early" | "buttons")
+  | ("retries" | "schedules" | "offers" | "early" | "buttons")
 
 /** The number of runs `r` that are `waiting`; more than `most` count as `most`. */
 const queueLength = (sql: SqlClient.SqlClient, waiting: Statement.Fragment, most: number): Statement.Fragment => sql`
@@ -105,6 +106,7 @@ const dueOf = (sql: SqlClient.SqlClient, time: Statement.Fragment): Statement.Fr
     waiting: [sql`webhook_trigger.runs r where ${inLane} order by r.team`],
     out: [sql`webhook_trigger.runs r where ${isOut} order by r.team`],
     retries: [sql`webhook_trigger.runs r where r.retry_at <= ${time} order by r.retry_at`],
+    schedules: [sql`webhook_trigger.webhooks where next_scheduled_at <= ${time} order by next_scheduled_at`],
     offers: [sql`webhook_trigger.offers where due_at <= ${time} order by due_at`],
     early: [sql`webhook_trigger.destinations d where ${getsEarly} order by d.webhook_id`],
     buttons: [sql`webhook_trigger.deliveries where buttons = 'shown' order by created_at`]
