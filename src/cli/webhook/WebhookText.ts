@@ -65,6 +65,7 @@ export const describeWebhook = (webhook: Webhook, server: Server) =>
       }),
       created: timeAndAge(webhook.created_at),
       changed: timeAndAge(webhook.updated_at),
+      ...(webhook.next_scheduled_at && { "next scheduled": time(webhook.next_scheduled_at) }),
       "last triggered": timeAndAge(webhook.last_triggered_at) ?? "never"
     }),
     section("Prompt template", webhook.prompt_template),

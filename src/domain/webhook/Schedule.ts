@@ -11,7 +11,10 @@ export const scheduleAccepts =
 /** Parses a text that `schedulePattern` matches; fails with the reason. */
 const parse = (schedule: string): Result.Result<Cron.Cron, string> => {
   const fields = schedule.split(" ")
-  return Result.mapError(Cron.parse(fields.slice(0, 5).join(" "), fields[5] ?? "UTC"), ({ message }) => message)
+  // A time of the day that comes twice counts once, but each hour has its own.
+  const onDstOverlap = fields[1]!.includes("*") ? "both" : "earlier"
+  const parsed = Cron.parse(fields.slice(0, 5).join(" "), fields[5] ?? "UTC", { onDstOverlap })
+  return Result.mapError(parsed, ({ message }) => message)
 }
 
 /** Its next time after that; fails with the reason if there is none. */

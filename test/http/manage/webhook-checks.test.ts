@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import { describe, expect, it } from "../../support/It.ts"
 import { pointers, refusal, sorted } from "../Client.ts"
 import { start, unusedId } from "../Server.ts"
@@ -57,6 +58,13 @@ describe("webhooks", () => {
         ["rate", "1000000/min"],
         ["rate", "60/month"],
         ["rate", 60],
+        ["schedule", ""],
+        ["schedule", "@daily"],
+        ["schedule", "0 9 * *"],
+        ["schedule", "0 9 * * * * UTC"],
+        ["schedule", "60 9 * * *"],
+        ["schedule", "0 0 30 2 *"],
+        ["schedule", "0 9 * * * Europe/Atlantis"],
         ["fence", "true"],
         ["run_title", ""],
         ["workspace_ref", "{{"],
@@ -95,6 +103,8 @@ describe("webhooks", () => {
       { timeout_seconds: 86_400 },
       { max_concurrent: 10_000 },
       { rate: "999999/sec" },
+      { schedule: "0 9 * * mon-fri" },
+      { schedule: "*/5 9-17 1,15 * * America/Argentina/Buenos_Aires" },
       { allow_from: ["::1", "2001:db8::/32", "192.0.2.7", "0.0.0.0/0"] }
     ]) {
       expect((yield* create({ ...draft, ...more })).status).toBe(201)
@@ -155,4 +165,24 @@ describe("webhooks", () => {
     const { id } = yield* webhook("ops")
     expect((yield* admin("GET", `/api/webhooks/${id.toUpperCase()}`)).status).toBe(200)
   })
+})
+
+it.live("a schedule shows its next time, and warns if the template needs more than the schedule gives", function* () {
+  const { admin, team } = yield* start()
+  yield* team("ops")
+  const schedule = "0 9 1 1 * Europe/Berlin"
+  const body = { name: "Digest", team: "ops", schedule, prompt_template: "{{scheduled_at}} {{text}}" }
+  const { id, next_scheduled_at, warnings } = (yield* admin("POST", "/api/webhooks", { body })).json.webhook
+  expect(next_scheduled_at).toMatch(/^\d{4}-01-01T08:00:00.000Z$/)
+  expect(Date.parse(next_scheduled_at)).toBeGreaterThan(Date.now())
+  expect(warnings).toEqual([{ pointer: "/schedule", detail: expect.stringContaining("`text`") }])
+  const edit = (change: object) =>
+    Effect.map(admin("PATCH", `/api/webhooks/${id}`, { body: change }), ({ json }) => json)
+  expect((yield* edit({ prompt_template: "{{scheduled_at}}" })).warnings).toBeUndefined()
+  const payload = { input: "payload", prompt_template: "{{payload.scheduled_at}} {{query.q}}" }
+  expect((yield* edit(payload)).warnings).toEqual([
+    { pointer: "/schedule", detail: expect.stringContaining("`query.q`") }
+  ])
+  expect((yield* edit({ template_language: "liquid" })).warnings).toBeUndefined()
+  expect(yield* edit({ schedule: null })).not.toHaveProperty("next_scheduled_at")
 })

@@ -137,6 +137,11 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
             "Never triggered"
           )}
         </span>
+        {webhook.enabled && webhook.next_scheduled_at && (
+          <span>
+            Triggers itself at <ExactTime at={webhook.next_scheduled_at} />
+          </span>
+        )}
       </p>
       {webhook.warnings?.map(({ detail, pointer }) => (
         <Notice key={pointer} tone="warning">
