@@ -28,6 +28,7 @@ export interface WebhookDraft {
   readonly prompt_template?: string
   readonly verification?: { readonly preset: "github" }
   readonly secret?: string
+  readonly schedule?: string
   readonly template_language?: "liquid"
   readonly singleton?: { readonly key: string; readonly on_new: "supersede" }
   readonly cancel_if?: string
