@@ -249,7 +249,7 @@ describe("the commands of the documentation", () => {
     expect(output).toMatch(/^Review main\nsuccess\t\d+\n$/)
   })
 
-  it("docs/use/webhooks.md: a request with a file, runs that start later, and a webhook that shares another one's URL", async () => {
+  it("docs/use/webhooks.md: a request with a file, runs that start later and by a schedule, and a webhook that shares another one's URL", async () => {
     writeFileSync(join(folder, "server.log"), "out of memory")
     // The demo webhook has another variable.
     const example = { "http://localhost:8080/webhook/trigger/whk_…": demoUrl, "task=": "name=" }
@@ -259,7 +259,9 @@ describe("the commands of the documentation", () => {
     const later = block("docs/use/webhooks.md", 1, { '"app":': '"name":', "app=": "name=" })
     const output = await shell(later, { TRIGGER_URL: demoUrl })
     expect(new Set(output.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g))).toHaveProperty("size", 2)
-    expect(await shell(block("docs/use/webhooks.md", 2), variables)).toContain("pushes")
+    const scheduled = block("docs/use/webhooks.md", 2, { "--team ops": "--team review" })
+    expect(await shell(scheduled, variables)).toContain("digest")
+    expect(await shell(block("docs/use/webhooks.md", 3), variables)).toContain("pushes")
   })
 
   it("docs/use/mcp.md, docs/run/access.md: making a webhook a tool, with a key for its assistant", async () => {
