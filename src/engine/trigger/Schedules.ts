@@ -6,7 +6,8 @@ import { nextTime } from "../../domain/webhook/Schedule.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Input from "../prompt/Input.ts"
-import { Trigger, type TriggerRefused } from "./Trigger.ts"
+import type { TriggerRefused } from "./Refusals.ts"
+import { Trigger } from "./Trigger.ts"
 
 /** What a webhook refused for a moment is tried again after that. */
 const pause = Duration.seconds(30)
