@@ -107,6 +107,7 @@ export const describeRun = (run: ShownRun, replays: ReadonlyArray<RunSummary>) =
       duration: elapsed(run.duration_ms),
       error: run.error && `${run.error.code}: ${run.error.message}`,
       "last step": run.last_step,
+      "timed out after": run.timeout_seconds === undefined ? undefined : `${run.timeout_seconds} s`,
       asks: run.asks && (run.asks.join(" | ") || "a question"),
       files: run.files?.map(({ id, name }) => `${id} ${name}`).join("\n"),
       links: run.links?.map(({ title, url }) => `${title} ${url}`).join("\n"),

@@ -192,6 +192,9 @@ const record = Struct({
       })
     )
   ),
+  timeout_seconds: shown(
+    optional(Schema.Finite.annotate({ description: "Of a `timeout` run: how long it was given." }))
+  ),
   usage: shown(AgentReport.fields.usage),
   session_id: shown(AgentReport.fields.session_id),
   session_lost: shown(AgentReport.fields.session_lost),
@@ -267,6 +270,7 @@ export const toRun = (row: RunRow): Run => {
     conversation: { prompt, ...(response !== undefined && { response }) },
     ...answerOf(row),
     ...(error_code && { error: { code: error_code, message: error_message ?? "" } }),
+    ...(row.status === "timeout" && { timeout_seconds: timeout_ms / 1_000 }),
     ...(row.status === "timeout" && error_message !== undefined && { last_step: error_message }),
     ...report
   }

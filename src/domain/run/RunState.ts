@@ -13,6 +13,7 @@ export const RunState = Run.mapFields(
     "answer",
     "error",
     "last_step",
+    "timeout_seconds",
     "usage",
     "session_id",
     "session_lost",

@@ -33,6 +33,15 @@ const plain = (line: string): string =>
     .replace(/\*\*(?!\s)([^*]+)\*\*/g, "$1")
     .replace(/!?\[([^[\]]*)\]\([^()\s]*\)/g, "$1")
 
+/** Markdown as text for a list, in as many lines. */
+export const plainText = (text: string): string =>
+  text
+    .slice(0, 4_000)
+    .split("\n")
+    .map((line) => plain(line.replace(mark, "")))
+    .join("\n")
+    .trim()
+
 /** The first line that says something. */
 export const firstLine = (text: string): string | undefined => {
   for (const line of text.slice(0, 4_000).split("\n")) {
@@ -50,7 +59,7 @@ interface Titled {
 
 /** Its title; else the first line of its prompt, and of an empty one the ID. */
 export const titleOf = ({ conversation, run_id, title }: Titled): string =>
-  title ?? firstLine(conversation.prompt) ?? run_id
+  (title && plain(title)) ?? firstLine(conversation.prompt) ?? run_id
 
 /** Of a failed run: why, in a line. */
 export const errorLine = ({

@@ -329,8 +329,12 @@ export const useReplays = (run_id: string) =>
   })
 
 /** What the agent did. While it works, its page follows it instead. */
-export const useSteps = (run_id: string) =>
-  useQuery({ queryKey: ["steps", run_id], queryFn: ({ signal }) => api.runs.steps({ path: { run_id }, signal }) })
+export const useSteps = (run_id: string, enabled = true) =>
+  useQuery({
+    queryKey: ["steps", run_id],
+    queryFn: ({ signal }) => api.runs.steps({ path: { run_id }, signal }),
+    enabled
+  })
 
 export const useRun = (run_id: string) => {
   const interval = usePollingInterval()

@@ -44,6 +44,10 @@ export const formatDuration = (ms: number): string => {
   return parts.filter(Boolean).join(" ")
 }
 
+/** A limit, without decimals: `5 s`, `10 min`. */
+export const formatSeconds = (seconds: number): string =>
+  seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1_000)
+
 /** An error message such as `must be positive` as a sentence. */
 export const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`
 

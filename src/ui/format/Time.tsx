@@ -70,6 +70,15 @@ export const ExactTime = ({ at }: { readonly at: string }) => (
   </time>
 )
 
+const shortClock = new Intl.DateTimeFormat(locale, { timeStyle: "short" })
+const shortExact = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" })
+
+/** `14:00`, with the date unless it is today. */
+export const formatClock = (at: string): string => {
+  const date = new Date(at)
+  return (date.toDateString() === new Date().toDateString() ? shortClock : shortExact).format(date)
+}
+
 const clock = new Intl.DateTimeFormat(locale, { timeStyle: "medium" })
 
 /** Without the date, if that is the same as of an earlier time. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { errorLine, firstLine, titleOf, titleOfText } from "../../../src/domain/run/RunTitle.ts"
+import { errorLine, firstLine, plainText, titleOf, titleOfText } from "../../../src/domain/run/RunTitle.ts"
 import { isStorable } from "../../../src/domain/StorableText.ts"
 
 describe("a run's title", () => {
@@ -15,6 +15,8 @@ describe("a run's title", () => {
   it("comes from the webhook, else from the first line of the prompt that says something", () => {
     const run = (prompt: string, title?: string) => ({ run_id: "id", title, conversation: { prompt } })
     expect(titleOf(run("Review it", "shop#7"))).toBe("shop#7")
+    expect(titleOf(run("Review it", "Fix `a` of **b**"))).toBe("Fix a of b")
+    expect(plainText("## Two `uses`\n\n- **one** of [#7](https://x.test/7)\n")).toBe("Two uses\n\none of #7")
     expect(titleOf(run("\n---\n## Review it\nNow"))).toBe("Review it")
     expect(titleOf(run("- first"))).toBe("first")
     const key = "0123456789abcdef"

@@ -79,8 +79,8 @@ describe("exporting runs", () => {
       "retry_of chained_from chain_depth attempt max_attempts retry_at retried_by accepted_at held_for",
       "held_until joined sent_at started_at finished_at stop_at released_at unconfirmed rests",
       "triggered_by asked_by callback_url cancelled_by decided_by superseded_by delivery_failed",
-      "duration_ms error_code error_message last_step input_tokens cached_input_tokens output_tokens",
-      "cost_usd model session_id session_lost history_given links denied workspace asks files",
+      "duration_ms error_code error_message last_step timeout_seconds input_tokens cached_input_tokens",
+      "output_tokens cost_usd model session_id session_lost history_given links denied workspace asks files",
       "variables prompt response"
     ]
     expect(file.text.split("\r\n")[0]!.split(",")).toEqual(columns.join(" ").split(" "))

@@ -52,7 +52,7 @@ describe("a run that is started in a browser and times out", () => {
     await page.getByRole("textbox", { name: "what" }).press("Control+Enter")
     const test = page.getByRole("region", { name: "Send a test" })
     await test.getByRole("link", { name: "Open the run" }).waitFor()
-    await test.getByText("The run timed out.").waitFor()
+    await test.getByText("It did not answer within 2 s.").waitFor()
     await test.getByRole("status").getByText("Timeout").waitFor()
     expect(sent).toEqual([`/api/webhooks/${silent.id}/runs`])
     expect(await countRuns()).toBe(before + 1)

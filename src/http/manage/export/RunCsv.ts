@@ -64,6 +64,7 @@ const columnsOf: { readonly [Field in keyof Run]-?: ReadonlyArray<Column> } = {
     ["error_message", (run) => run.error?.message]
   ],
   last_step: own("last_step"),
+  timeout_seconds: own("timeout_seconds"),
   usage: [
     ["input_tokens", (run) => run.usage?.input_tokens],
     ["cached_input_tokens", (run) => run.usage?.cached_input_tokens],

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "react"
 import type { RunProgress } from "../../../api/run/RunEvents.ts"
+import { plainText } from "../../../domain/run/RunTitle.ts"
 import { mergeSteps, type StepReport, toSteps } from "../../../domain/run/Step.ts"
 import { mount } from "../../frame/UiPath.ts"
 import { showDirectionMarks, UserText } from "../UserText.tsx"
@@ -30,7 +31,11 @@ export const LiveProgress = ({
     <section className="live-progress" aria-label="Live output">
       <Title>Live output</Title>
       <p className="small muted" role="status">
-        {activity === undefined ? "The agent has not reported what it does." : <UserText>{activity}</UserText>}
+        {activity === undefined ? (
+          "The agent has not reported what it does."
+        ) : (
+          <UserText>{plainText(activity)}</UserText>
+        )}
       </p>
       <pre
         ref={area}

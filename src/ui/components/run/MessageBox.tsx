@@ -9,12 +9,17 @@ export const MessageBox = <A,>({
   label,
   help,
   suggestions = [],
+  action = "Send",
+  main = true,
   send,
   onSent
 }: {
   readonly label: string
   readonly help?: string
   readonly suggestions?: ReadonlyArray<string>
+  readonly action?: string
+  /** To send it is what one does on this page. */
+  readonly main?: boolean
   readonly send: (message: string, headers: ActionHeaders) => Promise<A>
   readonly onSent: (response: A) => void
 }) => {
@@ -37,8 +42,8 @@ export const MessageBox = <A,>({
       <TextField multiline rows={3} label={label} value={text} onChange={edit} {...(help ? { help } : {})} />
       {error !== undefined && <ErrorNotice error={error} />}
       <div className="row">
-        <Button type="submit" variant="primary" pending={pending} disabled={isEmpty}>
-          Send
+        <Button type="submit" {...(main && { variant: "primary" })} pending={pending} disabled={isEmpty}>
+          {action}
         </Button>
         <span className="muted small">Ctrl+Enter</span>
       </div>

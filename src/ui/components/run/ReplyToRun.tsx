@@ -48,6 +48,8 @@ const Reply = ({ run, nested }: { readonly run: Run; readonly nested: boolean })
         label="Your reply"
         help="The agent continues its session."
         suggestions={run.asks ?? []}
+        action="Reply"
+        main={!nested}
         send={send}
         onSent={show}
       />

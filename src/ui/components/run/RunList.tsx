@@ -2,12 +2,14 @@ import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import * as Json from "../../../domain/Json.ts"
 import { errorLine, titleOf } from "../../../domain/run/RunTitle.ts"
-import type { RunSummary } from "../../api/Types.ts"
+import { useTeams } from "../../api/Queries.ts"
+import type { RunSummary, Team } from "../../api/Types.ts"
 import { formatDuration } from "../../format/Format.ts"
 import { ElapsedTime, formatTime, RelativeTime } from "../../format/Time.tsx"
 import { showDirectionMarks, UserText } from "../UserText.tsx"
 import { type Phase, waited, worked } from "./Phases.ts"
 import { StatusBadge } from "./Status.tsx"
+import { waitOf } from "./Waits.ts"
 
 const modeNames = { wait: "sync", async: "async" } as const
 
@@ -20,10 +22,19 @@ const valuesOf = (run: RunSummary): string | undefined => {
   return showDirectionMarks(parts.join("  ·  ").slice(0, 300)) || undefined
 }
 
-/** What the run is about, then whose it is, and why it failed. */
-const About = ({ run, name }: { readonly run: RunSummary; readonly name: string | undefined }) => {
+/** What the run is about, then whose it is, and why it failed or what it waits for. */
+const About = ({
+  run,
+  name,
+  team
+}: {
+  readonly run: RunSummary
+  readonly name: string | undefined
+  readonly team: Team | undefined
+}) => {
   const error = errorLine(run)
-  const values = error === undefined ? valuesOf(run) : undefined
+  const wait = waitOf(run, team)
+  const values = error === undefined ? (wait === undefined ? valuesOf(run) : `waits ${wait}`) : undefined
   return (
     <span className="run-summary">
       <strong>
@@ -79,47 +90,50 @@ export const RunList = ({
   readonly list?: string
   /** Where runs are shown beside the list: which one, and what a click does unless it returns false. */
   readonly panel?: { readonly shown: string; readonly show: (id: string) => boolean }
-}) => (
-  <div className={selection ? "selectable" : ""}>
-    <div className="run run-head small muted" aria-hidden="true">
-      <span>Status</span>
-      <span>{nameOf ? "Run, webhook and team" : "Run"}</span>
-      <span className="run-time">Waited</span>
-      <span className="run-time">Worked</span>
-      <span>Mode</span>
-      <span className="run-time">When</span>
+}) => {
+  const teams = useTeams().data
+  return (
+    <div className={selection ? "selectable" : ""}>
+      <div className="run run-head small muted" aria-hidden="true">
+        <span>Status</span>
+        <span>{nameOf ? "Run, webhook and team" : "Run"}</span>
+        <span className="run-time">Waited</span>
+        <span className="run-time">Worked</span>
+        <span>Mode</span>
+        <span className="run-time">When</span>
+      </div>
+      <ul className="runs" aria-label={label}>
+        {runs.map((run) => (
+          <li key={run.run_id}>
+            {selection && (
+              <label className="select">
+                <input
+                  type="checkbox"
+                  checked={selection.ids.has(run.run_id)}
+                  onChange={() => selection.toggle(run.run_id)}
+                  aria-label={`Select ${titleOf(run)}, ${formatTime(run.accepted_at)}`}
+                />
+              </label>
+            )}
+            <Link
+              to={pathTo("run", run)}
+              className="run"
+              aria-current={panel?.shown === run.run_id || undefined}
+              onClick={(event) => panel?.show(run.run_id) && event.preventDefault()}
+              {...(list !== undefined && { state: { list } })}
+            >
+              <StatusBadge run={run} />
+              <About run={run} name={nameOf?.(run)} team={teams?.find(({ team }) => team === run.team)} />
+              <Length of={waited(run)} name="waited" />
+              <Length of={worked(run)} name="worked" />
+              <span className="run-mode small muted">{modeNames[run.mode]}</span>
+              <span className="run-time run-when small muted">
+                <RelativeTime at={run.accepted_at} />
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
     </div>
-    <ul className="runs" aria-label={label}>
-      {runs.map((run) => (
-        <li key={run.run_id}>
-          {selection && (
-            <label className="select">
-              <input
-                type="checkbox"
-                checked={selection.ids.has(run.run_id)}
-                onChange={() => selection.toggle(run.run_id)}
-                aria-label={`Select ${titleOf(run)}, ${formatTime(run.accepted_at)}`}
-              />
-            </label>
-          )}
-          <Link
-            to={pathTo("run", run)}
-            className="run"
-            aria-current={panel?.shown === run.run_id || undefined}
-            onClick={(event) => panel?.show(run.run_id) && event.preventDefault()}
-            {...(list !== undefined && { state: { list } })}
-          >
-            <StatusBadge run={run} />
-            <About run={run} name={nameOf?.(run)} />
-            <Length of={waited(run)} name="waited" />
-            <Length of={worked(run)} name="worked" />
-            <span className="run-mode small muted">{modeNames[run.mode]}</span>
-            <span className="run-time run-when small muted">
-              <RelativeTime at={run.accepted_at} />
-            </span>
-          </Link>
-        </li>
-      ))}
-    </ul>
-  </div>
-)
+  )
+}

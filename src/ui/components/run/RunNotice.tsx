@@ -9,6 +9,7 @@ import { Button } from "../Button.tsx"
 import { useKeyedAction } from "../form/KeyedAction.ts"
 import { ErrorNotice, Notice } from "../Notice.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
+import { withCode } from "../WithCode.tsx"
 import { warningFor } from "./Status.tsx"
 
 type ErrorCode = NonNullable<Run["error"]>["code"]
@@ -58,7 +59,7 @@ export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: s
           <strong>{headings[run.error.code]}</strong> <code className="muted small">{run.error.code}</code>
         </p>
         <pre className="error-text">{showDirectionMarks(run.error.message.slice(0, 20_000))}</pre>
-        <p className="muted small">{advice[run.error.code](again)}</p>
+        <p className="muted small">{withCode(advice[run.error.code](again))}</p>
       </Notice>
     )
   }
@@ -66,7 +67,9 @@ export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: s
   if (warning) {
     return (
       <Notice tone="warning">
-        <p>{warning.title}</p>
+        <p>
+          <strong>{showDirectionMarks(warning.title)}</strong>
+        </p>
         <p className="muted small">{warning.advice}</p>
       </Notice>
     )
@@ -90,7 +93,7 @@ const Waiting = ({ run }: { readonly run: Run }) => {
   const waits = useRun(run_id).data?.waits_for
   return waits === undefined || waits.code === "approval" ? null : (
     <Notice tone={needsAttention.includes(waits.code) ? "warning" : "neutral"}>
-      {waits.message}
+      {withCode(waits.message)}
       {waits.until !== undefined && (
         <>
           {" "}

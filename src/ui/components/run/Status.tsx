@@ -6,8 +6,10 @@ import {
   type RunPhase,
   type RunStatus
 } from "../../../domain/run/RunStatus.ts"
+import { plainText } from "../../../domain/run/RunTitle.ts"
 import { useQuestions } from "../../api/Queries.ts"
 import type { Run, Team } from "../../api/Types.ts"
+import { formatSeconds } from "../../format/Format.ts"
 import { Icon, type IconName } from "../Icon.tsx"
 import type { Tone } from "../Notice.tsx"
 
@@ -38,6 +40,9 @@ const stillWorking = (run: Run): string | undefined => {
     : "The leader was told to stop but may still be working. The team gets its next prompt when the leader has stopped, or 30 seconds after that."
 }
 
+const expired = ({ sent_at, timeout_seconds = 0 }: Run): string =>
+  `It ${sent_at === undefined ? "was not sent" : "did not answer"} within ${formatSeconds(timeout_seconds)}.`
+
 /** How the UI shows each status of a run. A missing status does not compile. */
 export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus ? FinalStatusDisplay : StatusDisplay } =
   {
@@ -59,7 +64,7 @@ export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus 
       plural: "timeouts",
       failure: true,
       warning: (run) => ({
-        title: `The run timed out.${run.last_step === undefined ? "" : ` Last step: ${run.last_step}`}`,
+        title: `${expired(run)}${run.last_step === undefined ? "" : ` Last step: ${plainText(run.last_step)}`}`,
         advice:
           run.sent_at === undefined
             ? "The prompt was never sent: it waited too long for a free slot or for the team. Increase the timeout or the concurrency limit, or use more teams."

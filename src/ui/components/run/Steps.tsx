@@ -1,10 +1,21 @@
 import { useEffect, useRef } from "react"
+import { plainText } from "../../../domain/run/RunTitle.ts"
 import { resultOf, type Step } from "../../../domain/run/Step.ts"
 import { TimeAfter } from "../../format/Time.tsx"
 import { showDirectionMarks, UserText } from "../UserText.tsx"
 
 /** What the agent did, as a timeline. A live one has a fixed height and scrolls to the newest step. */
-export const Steps = ({ steps, live = false }: { readonly steps: ReadonlyArray<Step>; readonly live?: boolean }) => {
+export const Steps = ({
+  steps,
+  live = false,
+  failed = false
+}: {
+  readonly steps: ReadonlyArray<Step>
+  readonly live?: boolean
+  /** The last step that failed is open, as the run failed with it. */
+  readonly failed?: boolean
+}) => {
+  const opened = failed ? steps.findLastIndex(({ status }) => status === "failed") : -1
   const list = useRef<HTMLOListElement>(null)
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when a step has come
   useEffect(() => {
@@ -19,7 +30,7 @@ export const Steps = ({ steps, live = false }: { readonly steps: ReadonlyArray<S
     >
       {steps.map((step, i) => (
         <li key={i} className={toneOf(step)}>
-          <OneStep step={step} earlier={steps[0]!.at} />
+          <OneStep step={step} earlier={steps[0]!.at} open={i === opened} />
         </li>
       ))}
     </ol>
@@ -32,12 +43,20 @@ const toneOf = ({ kind, status }: Step): string => {
   return status === "running" ? "next" : kind === "text" ? "" : "done"
 }
 
-const OneStep = ({ earlier, step }: { readonly earlier: string; readonly step: Step }) => {
+const OneStep = ({
+  earlier,
+  open,
+  step
+}: {
+  readonly earlier: string
+  readonly open: boolean
+  readonly step: Step
+}) => {
   const { at, detail, title, tool } = step
   const name = (
     <>
       {tool !== undefined && !title.startsWith(tool) && <span className="muted">{showDirectionMarks(tool)} </span>}
-      <UserText>{title}</UserText>
+      <UserText>{plainText(title)}</UserText>
     </>
   )
   return (
@@ -45,7 +64,7 @@ const OneStep = ({ earlier, step }: { readonly earlier: string; readonly step: S
       {detail === undefined ? (
         <span>{name}</span>
       ) : (
-        <details>
+        <details open={open}>
           <summary>{name}</summary>
           <pre className="error-text">{showDirectionMarks(detail)}</pre>
         </details>

@@ -1,7 +1,7 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { countRated } from "../../../domain/run/RunStatus.ts"
-import { titleOf } from "../../../domain/run/RunTitle.ts"
+import { plainText, titleOf } from "../../../domain/run/RunTitle.ts"
 import type { Activity, Alert, RunSummary, Team, Webhook } from "../../api/Types.ts"
 import { Icon } from "../../components/Icon.tsx"
 import { countFailures, sumCounts } from "../../components/run/Counts.ts"
@@ -90,8 +90,9 @@ const webhooksOf = ({ team }: Team, webhooks: ReadonlyArray<Webhook>): number =>
 /** What is to be approved; else the line that asks, or the first one. */
 const questionOf = (run: RunSummary): string => {
   if (run.status === "queued") return showDirectionMarks(titleOf(run))
-  const { response = "" } = run.conversation
-  const lines = response.split("\n").filter((line) => line.trim() !== "")
+  const lines = plainText(run.conversation.response ?? "")
+    .split("\n")
+    .filter((line) => line.trim() !== "")
   return showDirectionMarks((lines.find((line) => line.includes("?")) ?? lines[0] ?? "A question").slice(0, 300))
 }
 

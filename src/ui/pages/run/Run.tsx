@@ -52,6 +52,7 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
         !isGone(run) && (
           <Actions
             run={data}
+            main={isFailed(data) && !replaying && !replying}
             onReply={() => setReplying(!replying)}
             onReplay={
               data.source === "chat" || (webhook.data && !isGone(webhook)) ? () => setReplaying(!replaying) : undefined
@@ -85,10 +86,13 @@ const RunPage = ({ run_id }: { readonly run_id: string }) => {
 
 const Actions = ({
   run,
+  main,
   onReply,
   onReplay
 }: {
   readonly run: Run
+  /** To replay it is what one does on this page. */
+  readonly main: boolean
   readonly onReply: () => void
   readonly onReplay: (() => void) | undefined
 }) => {
@@ -115,8 +119,7 @@ const Actions = ({
         )
       )}
       {onReplay && (
-        // Of a run that did what it should, nothing is left to do.
-        <Button needs="runs.replay" {...(isFailed(run) && { variant: "primary" })} icon="play" onPress={onReplay}>
+        <Button needs="runs.replay" {...(main && { variant: "primary" })} icon="play" onPress={onReplay}>
           Replay
         </Button>
       )}
@@ -149,11 +152,7 @@ export const RunContent = ({ run, replying }: { readonly run: Run; readonly repl
 /** What was asked for. It is folded: people come for the answer. */
 const Input = ({ run, webhook }: { readonly run: Run; readonly webhook: Webhook | undefined }) => (
   <div className="card folds">
-    {isFinal(run.status) && (
-      <Fold title="What the agent did">
-        <RunSteps run={run} />
-      </Fold>
-    )}
+    {isFinal(run.status) && <Did run={run} />}
     <Fold title={run.source === "chat" ? "Message" : "Rendered prompt"}>
       <RawText text={run.conversation.prompt} title="Prompt" what="the prompt" />
     </Fold>
@@ -172,22 +171,42 @@ const Input = ({ run, webhook }: { readonly run: Run; readonly webhook: Webhook 
   </div>
 )
 
+/** Open if a step of a failed run failed. */
+const Did = ({ run }: { readonly run: Run }) => {
+  const failed = isFailed(run)
+  const { data } = useSteps(run.run_id, failed)
+  const opened = failed && (data?.data.some(({ status }) => status === "failed") ?? false)
+  return (
+    <Fold key={String(opened)} title="What the agent did" opened={opened}>
+      <RunSteps run={run} />
+    </Fold>
+  )
+}
+
 const RunSteps = ({ run }: { readonly run: Run }) => (
   <Loaded query={useSteps(run.run_id)} lines={4}>
     {({ data }) =>
       data.length === 0 ? (
         <p className="muted small">No steps were reported, or they are no longer kept.</p>
       ) : (
-        <Steps steps={data} />
+        <Steps steps={data} failed={isFailed(run)} />
       )
     }
   </Loaded>
 )
 
-const Fold = ({ title, children }: { readonly title: string; readonly children: ReactNode }) => {
-  const [open, setOpen] = useState(false)
+const Fold = ({
+  title,
+  opened = false,
+  children
+}: {
+  readonly title: string
+  readonly opened?: boolean
+  readonly children: ReactNode
+}) => {
+  const [open, setOpen] = useState(opened)
   return (
-    <details className="fold" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+    <details className="fold" open={opened} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>
         <h2>{title}</h2>
       </summary>

@@ -1,14 +1,16 @@
 import { isFinal } from "../../../domain/run/RunStatus.ts"
+import { useRun } from "../../api/Queries.ts"
 import type { Run } from "../../api/Types.ts"
 import { neverStarted, type Phase, waited, worked } from "../../components/run/Phases.ts"
 import { statusDisplays } from "../../components/run/Status.tsx"
+import { waitOf } from "../../components/run/Waits.ts"
 import { formatDuration } from "../../format/Format.ts"
 import { ElapsedTime, ExactTime, TimeAfter } from "../../format/Time.tsx"
 
 interface Step {
   readonly text: string
   readonly at: string | undefined
-  /** The phase until the next step, as in `3 s in the queue`; absent for the last step. */
+  /** The phase until the next step, as in `3 s waiting to be sent`; absent for the last step. */
   readonly spentOn?: string
 }
 
@@ -17,8 +19,10 @@ export const Timeline = ({ run }: { readonly run: Run }) => {
   const final = isFinal(run.status)
   const { label, tone } = statusDisplays[run.status]
   const unstarted = neverStarted(run)
+  // The run may be of a list, which does not say.
+  const waits_for = useRun(run.run_id).data?.waits_for
   const steps: ReadonlyArray<Step> = [
-    { text: "Accepted", at: run.accepted_at, spentOn: run.held_for === undefined ? "in the queue" : "waiting" },
+    { text: "Accepted", at: run.accepted_at, spentOn: `waiting ${waitOf({ ...run, waits_for }) ?? "to be sent"}` },
     { text: "Sent to the team", at: run.sent_at, spentOn: unstarted ? "with the team" : "waiting for the team" },
     { text: "Started", at: unstarted ? undefined : run.started_at, spentOn: "working" },
     { text: final ? `Finished: ${label.toLowerCase()}` : "Finished", at: run.finished_at }

@@ -1,7 +1,7 @@
 import { useState } from "react"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
-import { errorLine, titleOf } from "../../../domain/run/RunTitle.ts"
+import { errorLine, plainText, titleOf } from "../../../domain/run/RunTitle.ts"
 import { useTeamRuns, useWebhooks } from "../../api/Queries.ts"
 import type { RunSummary, Team } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
@@ -56,7 +56,7 @@ export const RecentRuns = ({ team }: { readonly team: Team }) => {
 
 const RecentRun = ({ run, webhook }: { readonly run: RunSummary; readonly webhook: string | undefined }) => {
   const answer = run.conversation.response ?? errorLine(run)
-  const asked = run.source === "chat" ? run.conversation.prompt.slice(0, 500) : titleOf(run)
+  const asked = run.source === "chat" ? plainText(run.conversation.prompt).slice(0, 500) : titleOf(run)
   return (
     <li>
       <div className="row between small">
@@ -74,7 +74,7 @@ const RecentRun = ({ run, webhook }: { readonly run: RunSummary; readonly webhoo
       </p>
       {answer !== undefined && (
         <p className="recent-prompt recent-answer" dir="auto">
-          {showDirectionMarks(answer.slice(0, 500))}
+          {showDirectionMarks(plainText(answer).slice(0, 500))}
         </p>
       )}
       <ReplyToRun run={run} nested />

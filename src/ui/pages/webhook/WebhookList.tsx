@@ -109,7 +109,7 @@ export const WebhookList = ({
         <div className="card empty">
           <p>No webhooks match.</p>
           {words !== "" && (
-            <LinkButton variant="primary" to={`${pathTo("runs")}?${new URLSearchParams({ search: search.trim() })}`}>
+            <LinkButton to={`${pathTo("runs")}?${new URLSearchParams({ search: search.trim() })}`}>
               Search the runs
             </LinkButton>
           )}

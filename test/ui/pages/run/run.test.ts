@@ -91,6 +91,55 @@ describe("a run that further triggers can join", () => {
   })
 })
 
+/** The names of the buttons that stand out. */
+const mainButtons = () => page.locator("main .button.primary").allTextContents()
+
+describe("the button that stands out on a run's page", () => {
+  const failed = { status: "error", error: { code: "turns_exceeded", message: "no" }, conversation: { prompt: "x" } }
+
+  it("is what one does there: to replay a failed run, to reply to a question, and nothing while it works", async () => {
+    await open(run_id, failed)
+    await page.getByRole("button", { name: "Replay", exact: true }).waitFor()
+    expect(await mainButtons()).toEqual(["Replay"])
+    await page.getByRole("button", { name: "Replay", exact: true }).click()
+    await page.getByRole("region", { name: "Replay", exact: true }).waitFor()
+    expect(await mainButtons()).toEqual(["Send again"])
+    await open(run_id, { asks: ["Yes"] })
+    await page.getByRole("button", { name: "Reply", exact: true }).waitFor()
+    expect(await mainButtons()).toEqual(["Reply"])
+    await open(run_id, { status: "running", finished_at: undefined, conversation: { prompt: "x" } })
+    await page.getByRole("button", { name: "Cancel run" }).waitFor()
+    expect(await mainButtons()).toEqual([])
+  })
+
+  it("is followed by advice without backticks, and the step that failed is open", async () => {
+    const at = "2026-01-02T10:00:00.000Z"
+    const step = (id: string, status: string) => ({
+      id,
+      kind: "tool",
+      at,
+      title: `\`npm\` ${id}`,
+      detail: `out ${id}`,
+      status
+    })
+    await open(run_id, failed)
+    const data = [step("a", "failed"), step("b", "failed"), step("c", "done")]
+    await page.route(`**/api/runs/${run_id}/steps`, (route) => route.fulfill({ json: { data } }))
+    await page.reload()
+    const steps = page.getByRole("list", { name: "Steps" })
+    await steps.getByText("out b").waitFor()
+    await steps.getByText("npm b").waitFor()
+    expect(
+      await steps
+        .getByText(/out [ac]/)
+        .filter({ visible: true })
+        .count()
+    ).toBe(0)
+    await page.locator(".notice code").getByText("max_turns").waitFor()
+    await page.unrouteAll()
+  })
+})
+
 describe("the timeline of a run", () => {
   const times = {
     accepted_at: "2026-01-02T10:00:00.000Z",
@@ -111,7 +160,7 @@ describe("the timeline of a run", () => {
   it("says how long each part of an answered run took", async () => {
     expect(await durations("Finished: success", {})).toEqual({
       steps: ["Accepted", "Sent to the team", "Started", "Finished: success"],
-      durations: ["20 s in the queue", "30 s waiting for the team", "4 min 10 s working"]
+      durations: ["20 s waiting to be sent", "30 s waiting for the team", "4 min 10 s working"]
     })
   })
 
@@ -119,7 +168,7 @@ describe("the timeline of a run", () => {
     const fields = { status: "timeout", sent_at: undefined, started_at: undefined, conversation: { prompt: "x" } }
     expect(await durations("Finished: timeout", fields)).toEqual({
       steps: ["Accepted", "Finished: timeout"],
-      durations: ["5 min in the queue"]
+      durations: ["5 min waiting to be sent"]
     })
   })
 
@@ -127,7 +176,7 @@ describe("the timeline of a run", () => {
     const fields = { status: "timeout", started_at: times.sent_at, conversation: { prompt: "x" } }
     expect(await durations("Finished: timeout", fields)).toEqual({
       steps: ["Accepted", "Sent to the team", "Finished: timeout"],
-      durations: ["20 s in the queue", "4 min 40 s with the team"]
+      durations: ["20 s waiting to be sent", "4 min 40 s with the team"]
     })
   })
 
@@ -135,7 +184,7 @@ describe("the timeline of a run", () => {
     const fields = { status: "running", started_at: undefined, finished_at: undefined }
     const { steps, durations: texts } = await durations("Finished", fields)
     expect(steps).toEqual(["Accepted", "Sent to the team", "Started", "Finished"])
-    expect(texts).toEqual(["20 s in the queue", expect.stringMatching(/waiting for the team$/)])
+    expect(texts).toEqual(["20 s waiting to be sent", expect.stringMatching(/waiting for the team$/)])
   })
 })
 

@@ -70,6 +70,10 @@ describe("a queued run", () => {
     await page.goto(`/runs/${run_id}`)
     await page.getByText(/^This run is scheduled for later\. It starts at .+\d\./).waitFor()
     await page.getByText("Scheduled", { exact: true }).waitFor()
+    await page.getByText(/waiting until .*\d:\d\d/).waitFor()
+    await page.goto("/runs")
+    await page.getByText(/^waits until .*\d:\d\d/).waitFor()
+    await page.goto(`/runs/${run_id}`)
     await page.getByRole("button", { name: "Start now" }).click()
     await page.getByRole("button", { name: "Start now" }).waitFor({ state: "detached" })
     await until("it is in the queue", async () => (await ui.call("GET", `/api/runs/${run_id}`)).held_for === undefined)
@@ -83,6 +87,9 @@ describe("a queued run", () => {
     const { run_id } = await ui.call("POST", `/api/webhooks/${webhook.id}/runs`, { variables: {} })
     await page.goto(`/runs/${run_id}`)
     await page.getByText("No leader is connected to idle. This run continues when one connects.").waitFor()
+    await page.getByText(/waiting for its leader$/).waitFor()
+    await page.goto("/runs")
+    await page.getByText("waits for its leader", { exact: true }).waitFor()
     const { waits_for: _, ...run } = await ui.call("GET", `/api/runs/${run_id}`)
     const message = "The webhook is paused. This run is kept until the webhook is resumed."
     const kept = {
