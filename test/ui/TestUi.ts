@@ -30,6 +30,8 @@ export interface PageOptions {
   readonly dark?: boolean
   /** The browser's language. */
   readonly locale?: string
+  /** The browser's, as in `America/New_York`. */
+  readonly timezone?: string
   readonly signedIn?: boolean
 }
 
@@ -58,14 +60,21 @@ export const foreignRequestsOf = (page: Page): ReadonlyArray<string> => foreignR
 export const pagesOf = (browser: Browser, url: string) => {
   const contexts = new Set<BrowserContext>()
 
-  const newPage = async ({ width = 1440, dark = false, locale = "en-GB", signedIn = false }: PageOptions = {}) => {
+  const newPage = async ({
+    width = 1440,
+    dark = false,
+    locale = "en-GB",
+    signedIn = false,
+    timezone
+  }: PageOptions = {}) => {
     const context = await browser.newContext({
       baseURL: url,
       viewport: { width, height: width < 600 ? 844 : 900 },
       colorScheme: dark ? "dark" : "light",
       reducedMotion: "reduce",
       permissions: ["clipboard-read", "clipboard-write"],
-      locale
+      locale,
+      ...(timezone !== undefined && { timezoneId: timezone })
     })
     contexts.add(context)
     context.on("close", () => contexts.delete(context))

@@ -97,7 +97,7 @@ const LastDays = ({ days }: { readonly days: Totals["days"] }) => {
     navigate(`${pathTo("runs")}?${new URLSearchParams({ from, ...(to !== undefined && { to }) })}`)
   return (
     <section className="card stack tight" aria-label="Last 14 days">
-      <h2>Last 14 days</h2>
+      <h2>Last 14 days {new Date().getTimezoneOffset() !== 0 && <span className="small muted">in UTC</span>}</h2>
       <Charts statistics={{ buckets: days }} onPick={open} />
     </section>
   )

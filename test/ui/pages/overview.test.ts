@@ -36,7 +36,7 @@ describe("the overview", () => {
     await page.goto("/")
     const part = (name: string) => page.getByRole("region", { name }).getByRole("listitem")
     await eventually(() => part("Waiting for you").allTextContents()).toEqual([
-      expect.stringMatching(/^Ship \*\*it\*\*\?Review.*Asks$/),
+      expect.stringMatching(/^Ship it\?Review.*Asks$/),
       "idle7 queuedStopped",
       "Review3 of 4 runs in 24 hoursFailing"
     ])
@@ -47,14 +47,14 @@ describe("the overview", () => {
     const figures = page.getByRole("region", { name: "Last 24 hours" })
     expect(await figures.locator("dt").allTextContents()).toEqual(["Runs", "Success rate", "Median time", "Cost"])
     expect((await figures.locator(".big").allTextContents())[1]).toBe("100%")
-    await page.getByRole("link", { name: "Ship **it**?" }).click()
+    await page.getByRole("link", { name: "Ship it?" }).click()
     await page.getByRole("heading", { level: 1, name: "Review" }).waitFor()
     await page.unrouteAll({ behavior: "ignoreErrors" })
     await page.context().close()
   })
 
   it("counts and lists a run that has just ended, and leads from a day to its runs", async () => {
-    const page = await ui.newPage({ signedIn: true })
+    const page = await ui.newPage({ signedIn: true, timezone: "America/New_York" })
     await page.goto("/")
     const count = page.getByRole("region", { name: "Last 24 hours" }).locator(".big").first()
     const rows = page.getByRole("region", { name: "Latest runs" }).getByRole("listitem")
@@ -65,7 +65,14 @@ describe("the overview", () => {
       before.map((number) => number + 1)
     )
     expect(await page.getByRole("region", { name: "Waiting for you" }).count()).toBe(0)
-    await page.getByRole("region", { name: "Last 14 days" }).getByRole("button").last().click()
+    const { days } = await ui.call("GET", "/api/totals")
+    const today = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" }).format(
+      Date.parse(days.at(-1).at)
+    )
+    const last = page.getByRole("region", { name: "Last 14 days" }).getByRole("button").last()
+    expect(await last.getAttribute("aria-label")).toMatch(new RegExp(`^${today} \\(UTC\\): `))
+    await page.getByRole("heading", { name: "Last 14 days in UTC" }).waitFor()
+    await last.click()
     await page.waitForURL(/\/runs\?from=/)
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
     await page.context().close()

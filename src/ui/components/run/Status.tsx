@@ -103,7 +103,7 @@ const phaseDisplays: { readonly [P in RunPhase]: StatusDisplay } = {
 }
 
 type Progress = Pick<Run, "status" | "held_for" | "started_at" | "delivery_failed"> &
-  Partial<Pick<Run, "asks" | "run_id">>
+  Partial<Pick<Run, "asks" | "cancelled_by" | "run_id">>
 
 /** The agent asks a question that nobody has replied to. */
 const AsksBadge = ({ run_id }: { readonly run_id: string }) =>
@@ -116,11 +116,12 @@ const AsksBadge = ({ run_id }: { readonly run_id: string }) =>
 
 /** A run's status, never shown by colour alone; whether it asks; and whether an event of it could not be delivered. */
 export const StatusBadge = ({ run }: { readonly run: Progress }) => {
-  const { icon, label, tone } = phaseDisplays[phaseOf(run)]
+  const phase = phaseOf(run)
+  const { icon, label, tone } = phaseDisplays[phase]
   const badge = (
     <span className={`badge ${tone}`}>
       <Icon name={icon} />
-      {label}
+      {phase === "cancelled" && run.cancelled_by === "superseded" ? "Superseded" : label}
     </span>
   )
   if (!run.delivery_failed && run.asks === undefined) return badge

@@ -196,6 +196,8 @@ describe("the status of a run", () => {
     await badge.getByText("Sent", { exact: true }).waitFor()
     await open(run_id, running)
     await badge.getByText("Working", { exact: true }).waitFor()
+    await open(run_id, { status: "cancelled", cancelled_by: "superseded" })
+    await page.locator(".badge.neutral").getByText("Superseded", { exact: true }).waitFor()
   })
 })
 

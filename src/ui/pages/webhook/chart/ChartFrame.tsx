@@ -30,10 +30,17 @@ export const axisMaximum = (value: number, least = 4): number => {
 }
 
 const hour = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" })
-const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" })
+// The server counts days in UTC: in another time zone, a day's beginning may have the date before.
+const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", timeZone: "UTC" })
+const date = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" })
 const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" })
 
-export const formatBucketStart = (bucket: Bucket): string => dateTime.format(new Date(bucket.at))
+const areDays = ([first, second]: ReadonlyArray<Bucket>): boolean =>
+  first !== undefined && second !== undefined && Date.parse(second.at) - Date.parse(first.at) === 86_400_000
+
+/** Names a bucket of these: by its day in UTC, or by its beginning for the viewer. */
+export const bucketName = (buckets: ReadonlyArray<Bucket>): ((bucket: Bucket) => string) =>
+  areDays(buckets) ? ({ at }) => `${date.format(new Date(at))} (UTC)` : ({ at }) => dateTime.format(new Date(at))
 
 /** A chart's caption, its axes and their labels; `children` draw the data. */
 export const ChartFrame = ({
@@ -59,7 +66,7 @@ export const ChartFrame = ({
 }) => {
   const width = useContext(ChartWidth)
   const plot = usePlotArea()
-  const daily = buckets.length > 1 && Date.parse(buckets[1]!.at) - Date.parse(buckets[0]!.at) > 3_600_000
+  const daily = areDays(buckets)
   const labelled = (width < 480 ? [0, 0.5] : [0, 0.25, 0.5, 0.75])
     .map((part) => Math.floor(part * buckets.length))
     .filter((i) => buckets[i])

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react"
 import type { Statistics } from "../../../api/Types.ts"
 import { countAll, series } from "../../../components/run/Counts.ts"
 import { formatDollars, formatDuration, formatNumber } from "../../../format/Format.ts"
-import { type Bucket, ChartWidth, formatBucketStart } from "./ChartFrame.tsx"
+import { type Bucket, bucketName, ChartWidth } from "./ChartFrame.tsx"
 import { StatusChart } from "./StatusChart.tsx"
 import { UsageCharts } from "./UsageCharts.tsx"
 
@@ -40,7 +40,7 @@ export const Charts = ({
           {used.length > 0 && (
             <details className="small">
               <summary>Show as a table</summary>
-              <BucketTable buckets={used} />
+              <BucketTable buckets={used} nameOf={bucketName(buckets)} />
             </details>
           )}
         </div>
@@ -59,7 +59,13 @@ const usageColumns: ReadonlyArray<[string, (usage: NonNullable<Bucket["usage"]>)
   ["Reported by", ({ reported }) => formatNumber(reported)]
 ]
 
-const BucketTable = ({ buckets }: { readonly buckets: ReadonlyArray<Bucket> }) => {
+const BucketTable = ({
+  buckets,
+  nameOf
+}: {
+  readonly buckets: ReadonlyArray<Bucket>
+  readonly nameOf: (bucket: Bucket) => string
+}) => {
   const columns = buckets.some(({ usage }) => usage) ? usageColumns : []
   return (
     <div className="table-scroll" tabIndex={0} role="region" aria-label="Runs over time, as a table">
@@ -88,7 +94,7 @@ const BucketTable = ({ buckets }: { readonly buckets: ReadonlyArray<Bucket> }) =
         <tbody>
           {buckets.map((bucket) => (
             <tr key={bucket.at}>
-              <th scope="row">{formatBucketStart(bucket)}</th>
+              <th scope="row">{nameOf(bucket)}</th>
               {series.map(({ key }) => (
                 <td key={key} className="number">
                   {formatNumber(bucket[key])}

@@ -1,6 +1,6 @@
 import { countAll, describeCounts, series, sumCounts } from "../../../components/run/Counts.ts"
 import { formatNumber } from "../../../format/Format.ts"
-import { axisMaximum, Bars, type Bucket, ChartFrame, formatBucketStart, usePlotArea } from "./ChartFrame.tsx"
+import { axisMaximum, Bars, type Bucket, bucketName, ChartFrame, usePlotArea } from "./ChartFrame.tsx"
 
 /** Runs by time of acceptance, stacked by status. A click on a bar shows its runs. */
 export const StatusChart = ({
@@ -11,6 +11,7 @@ export const StatusChart = ({
   readonly onPick: (from: string, to: string | undefined) => void
 }) => {
   const plot = usePlotArea()
+  const nameOf = bucketName(buckets)
   const maximum = axisMaximum(Math.max(...buckets.map(countAll), 0))
   const step = plot.width / Math.max(1, buckets.length)
   return (
@@ -23,7 +24,7 @@ export const StatusChart = ({
     >
       {buckets.map((bucket, i) => {
         if (countAll(bucket) === 0) return null
-        const text = `${formatBucketStart(bucket)}: ${describeCounts(bucket)}`
+        const text = `${nameOf(bucket)}: ${describeCounts(bucket)}`
         const pick = () => onPick(bucket.at, buckets[i + 1]?.at)
         return (
           <g

@@ -10,7 +10,7 @@ import {
   plural,
   sumUsage
 } from "../../../format/Format.ts"
-import { axisMaximum, Bars, type Bucket, ChartFrame, formatBucketStart, usePlotArea } from "./ChartFrame.tsx"
+import { axisMaximum, Bars, type Bucket, bucketName, ChartFrame, usePlotArea } from "./ChartFrame.tsx"
 
 type Usage = NonNullable<Bucket["usage"]>
 
@@ -97,6 +97,7 @@ const UsageChart = ({
   readonly describe: (usage: Usage) => string
 }) => {
   const plot = usePlotArea()
+  const nameOf = bucketName(buckets)
   const totals = buckets.map(({ usage }) => (usage ? parts.reduce((sum, { of }) => sum + (of(usage) ?? 0), 0) : 0))
   const maximum = axisMaximum(Math.max(...totals), least)
   const step = plot.width / Math.max(1, buckets.length)
@@ -107,7 +108,7 @@ const UsageChart = ({
         if (usage === undefined) return null
         return (
           <g key={bucket.at}>
-            <title>{`${formatBucketStart(bucket)}: ${describe(usage)}`}</title>
+            <title>{`${nameOf(bucket)}: ${describe(usage)}`}</title>
             <Bars
               plot={plot}
               left={plot.left + i * step}
