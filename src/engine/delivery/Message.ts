@@ -39,18 +39,19 @@ export const timeOf = (subject: Subject): DateTime.Utc | undefined =>
       : subject.run.finished_at
     : (subject.alert.resolved_at ?? subject.alert.since)
 
-const predicates: { readonly [Event in DestinationRunEvent]: string } = {
-  "run.awaiting_approval": "waits for approval",
-  "run.started": "started",
-  "run.succeeded": "succeeded",
-  "run.failed": "failed",
-  "run.timed_out": "timed out",
-  "run.cancelled": "was cancelled"
+/** A title can be a sentence of its own, so a mark sets the state apart from it. */
+const states: { readonly [Event in DestinationRunEvent]: string } = {
+  "run.awaiting_approval": "❓ waits for approval",
+  "run.started": "▶️ started",
+  "run.succeeded": "✅ succeeded",
+  "run.failed": "❌ failed",
+  "run.timed_out": "⏱️ timed out",
+  "run.cancelled": "🚫 cancelled"
 }
 
 /** A message can be late. */
-const predicateOf = (event: DestinationRunEvent, run: Run): string =>
-  event === approvalEvent && phaseOf(run) !== "waits for approval" ? "waited for approval" : predicates[event]
+const stateOf = (event: DestinationRunEvent, run: Run): string =>
+  event === approvalEvent && phaseOf(run) !== "waits for approval" ? "❓ waited for approval" : states[event]
 
 /** Why, if what came later made the run needless. */
 const overtaken: { readonly [By in CancelledBy]?: string } = {
@@ -65,9 +66,9 @@ const detailOf = (event: DestinationRunEvent, { cancelled_by, error, last_step }
 }
 
 const ofRun = ({ event, isTest = false, run, webhook }: RunSubject) => ({
-  name: `${isTest ? "Test: " : ""}${webhook.name}${run.title === undefined ? "" : `: ${run.title}`}`,
+  name: `${isTest ? "Test: " : ""}${run.title === undefined ? "" : `${run.title} · `}${webhook.name}`,
   // A run that has started may have ended by now, which is another event.
-  end: [predicateOf(event, run), detailOf(event, run) ?? []].flat().join(": ")
+  end: [stateOf(event, run), detailOf(event, run) ?? []].flat().join(": ")
 })
 
 const lasted = ({ resolved_at, since }: Alert): string =>

@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useRef } from "react"
 import { Link } from "wouter"
+import { useQuestions } from "../api/Queries.ts"
 import { UserText } from "./UserText.tsx"
 
 /** A page. When it opens, its heading takes the focus for screen readers and keyboard users. */
@@ -10,7 +11,7 @@ export const Page = ({
   actions,
   children
 }: {
-  /** Plain text, for the window's title. */
+  /** Plain text, for the window's title, which begins with how many runs wait for a person. */
   readonly title: string
   readonly heading?: ReactNode
   readonly back?: { readonly to: string; readonly text: string }
@@ -18,9 +19,10 @@ export const Page = ({
   readonly children: ReactNode
 }) => {
   const ref = useRef<HTMLHeadingElement>(null)
+  const waiting = useQuestions().length
   useEffect(() => {
-    document.title = `${title} · Webhook Trigger`
-  }, [title])
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title} · Webhook Trigger`
+  }, [title, waiting])
   useEffect(() => {
     if (document.activeElement === document.body || document.activeElement === null) {
       ref.current?.focus({ preventScroll: true })

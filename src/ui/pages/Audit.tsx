@@ -1,8 +1,9 @@
 import { Link } from "wouter"
 import { auditExports } from "../../api/ExportPaths.ts"
 import { pathTo } from "../../api/Pages.ts"
+import { titleOf } from "../../domain/run/RunTitle.ts"
 import { type WebhookSettingName, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
-import { useAudit, useWebhooks } from "../api/Queries.ts"
+import { useAllRuns, useAudit, useWebhooks } from "../api/Queries.ts"
 import type { AuditAction, AuditActor, AuditEvent } from "../api/Types.ts"
 import { Button } from "../components/Button.tsx"
 import { DownloadLink } from "../components/DownloadLink.tsx"
@@ -205,15 +206,26 @@ const ChangesInShort = ({ event: { action, after = {}, before = {} } }: { readon
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
+/** Runs are named from a list: to read one by itself would be an event. */
+const newest = { limit: 100 }
+
 /** The object of the event, by its name if known. */
 const Subject = ({ event }: { readonly event: AuditEvent }) => {
   const webhooks = useWebhooks()
+  const runs = useAllRuns(newest)
   const { action, object, before, after } = event
   if (object === undefined) return null
   if (action.startsWith("team.")) return <Link to={pathTo("team", { team: object })}>{object}</Link>
   if (/^(destination|delivery)\./.test(action))
     return <UserText>{textOf(after?.url ?? before?.url ?? object)}</UserText>
-  if (action.startsWith("run.")) return <Link to={pathTo("run", { run_id: object })}>Open the run</Link>
+  if (action.startsWith("run.")) {
+    const run = runs.data?.data.find(({ run_id }) => run_id === object)
+    return (
+      <Link to={pathTo("run", { run_id: object })}>
+        <UserText>{run ? titleOf(run) : `Run ${object.slice(0, 8)}…`}</UserText>
+      </Link>
+    )
+  }
   if (!action.startsWith("webhook.")) return null
   const known = webhooks.data?.find((webhook) => webhook.id === object)
   if (known) {

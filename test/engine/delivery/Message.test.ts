@@ -9,9 +9,9 @@ it("says in the same line that a run was superseded, or cancelled by an event, a
     expect(markdownOf(subject, "full")).toBe(titleOf(subject).replace("Review", "**Review**").replace(":", "\\:"))
     return titleOf(subject)
   }
-  expect(lineOf("superseded")).toBe("Review was cancelled: Superseded by a newer run")
-  expect(lineOf("event")).toBe("Review was cancelled: A later event cancelled it")
-  expect(lineOf("session")).toBe("Review was cancelled")
+  expect(lineOf("superseded")).toBe("Review 🚫 cancelled: Superseded by a newer run")
+  expect(lineOf("event")).toBe("Review 🚫 cancelled: A later event cancelled it")
+  expect(lineOf("session")).toBe("Review 🚫 cancelled")
 })
 
 it("says that requests to the model were refused last in a run that timed out, and no command", () => {
@@ -19,6 +19,6 @@ it("says that requests to the model were refused last in a run that timed out, a
     const run = { status: "timeout", last_step, conversation: { prompt: "" } } as unknown as Run
     return titleOf({ event: "run.timed_out", run, webhook: { id: "", name: "Review" } } as never)
   }
-  expect(lineOf("Retrying: 429 (4 of 10)")).toBe("Review timed out: Retrying: 429 (4 of 10)")
-  expect(lineOf("Bash: env")).toBe("Review timed out")
+  expect(lineOf("Retrying: 429 (4 of 10)")).toBe("Review ⏱️ timed out: Retrying: 429 (4 of 10)")
+  expect(lineOf("Bash: env")).toBe("Review ⏱️ timed out")
 })

@@ -85,13 +85,13 @@ describe("a run that waits for approval", () => {
       Effect.sync(() => received.length === 1)
     )
     const { blocks, text } = JSON.parse(received[0]!.body)
-    expect(text).toBe("a webhook waits for approval")
+    expect(text).toBe("a webhook ❓ waits for approval")
     expect(JSON.stringify(blocks)).toContain("hello")
     yield* decide(id, "deny")
     yield* untilEffect(
       "its end is told",
       Effect.sync(() => received.length === 2)
     )
-    expect(JSON.parse(received[1]!.body).text).toBe("a webhook was cancelled")
+    expect(JSON.parse(received[1]!.body).text).toBe("a webhook 🚫 cancelled")
   })
 })

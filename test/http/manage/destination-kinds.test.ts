@@ -65,14 +65,14 @@ describe("destinations by name", () => {
     expect(path).toBe("/services/T0/B0/s3cret")
     expect(headers["webhook-signature"]).toBeUndefined()
     expect(JSON.parse(body)).toEqual({
-      text: "a webhook succeeded",
+      text: "a webhook ✅ succeeded",
       blocks: [
         {
           type: "section",
           block_id: expect.stringMatching(/^webhook-trigger [\da-f-]{36} [\da-f]{32}$/),
           text: {
             type: "mrkdwn",
-            text: "*a webhook* succeeded\n\nHello *@\u200boctocat*, &lt;!channel&gt; see <https://a.example/|docs>.",
+            text: "*a webhook* ✅ succeeded\n\nHello *@\u200boctocat*, &lt;!channel&gt; see <https://a.example/|docs>.",
             verbatim: true
           }
         }
@@ -84,7 +84,7 @@ describe("destinations by name", () => {
     expect(edited.status).toBe(200)
     yield* admin("POST", `${destinationPath}/test`)
     expect(received[1]!.path).toBe("/services/T0/B0/s3cret")
-    expect(JSON.parse(received[1]!.body).text).toBe("Test: a webhook succeeded")
+    expect(JSON.parse(received[1]!.body).text).toBe("Test: a webhook ✅ succeeded")
     const audit = yield* admin("GET", "/api/audit")
     expect(audit.text).not.toContain("s3cret")
     expect((yield* admin("POST", `${destinationPath}/secret`)).status).toBe(422)
@@ -104,7 +104,7 @@ describe("destinations by name", () => {
         ({ json: { data } }) => data.length === 1 && data[0].status === "delivered"
       )
       const { blocks } = JSON.parse(received[0]!.body)
-      expect(blocks[0].text.text.startsWith(`\`\`\`\n**a webhook** succeeded\n\n${shown}`)).toBe(true)
+      expect(blocks[0].text.text.startsWith(`\`\`\`\n**a webhook** ✅ succeeded\n\n${shown}`)).toBe(true)
     })
   )
 
@@ -217,7 +217,7 @@ describe("destinations by name", () => {
     })
     expect(all).toHaveLength(61)
     expect(all[60]!.body).toMatch(
-      /^<!-- webhook-trigger [\da-f]{32} [\da-f-]{36} answer [\da-f]{32} -->\n\*\*a webhook\*\* succeeded\n\nHello \*\*@\u200boctocat\*\*, &lt;!channel&gt; see \[docs\]/
+      /^<!-- webhook-trigger [\da-f]{32} [\da-f-]{36} answer [\da-f]{32} -->\n\*\*a webhook\*\* ✅ succeeded\n\nHello \*\*@\u200boctocat\*\*, &lt;!channel&gt; see \[docs\]/
     )
     const newer = all[60]!.body.replace(/ [\da-f-]{36} /, " ffffffff-0000-7000-8000-000000000000 ")
     all[60]!.body = newer
@@ -349,7 +349,7 @@ describe("destinations by name", () => {
     const teams = yield* admin("POST", `${path}/destinations`, { body: { kind: "teams", url } })
     yield* admin("POST", `${path}/destinations/${teams.json.destination.id}/test`)
     expect(JSON.parse(received.at(-1)!.body).attachments[0].content.body[0]).toEqual({
-      ...{ type: "TextBlock", text: "**Test: a webhook** succeeded", wrap: true }
+      ...{ type: "TextBlock", text: "**Test: a webhook** ✅ succeeded", wrap: true }
     })
   })
 })

@@ -56,7 +56,7 @@ describe.concurrent("e-mail", () => {
       ...{ isSecure: true, user: "hooks" }
     })
     expect(headerOf(mail!, "message-id")).toEqual([`<${delivery.id}@sender.example>`])
-    expect(headerOf(mail!, "subject")).toEqual(["nightly build succeeded"])
+    expect(headerOf(mail!, "subject")).toEqual(["=?UTF-8?Q?nightly_build_=E2=9C=85_succeeded?="])
     expect(headerOf(mail!, "from")).toEqual(["Web hooks <hooks@sender.example>"])
     expect(headerOf(mail!, "auto-submitted")).toEqual(["auto-generated"])
     expect(partOf(mail!, "text/plain").replaceAll("\r\n", "\n")).toMatch(

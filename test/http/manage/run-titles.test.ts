@@ -32,7 +32,7 @@ it.live("a run's title is shown with the run, in lists, exports, previews, event
   )
   const bodies = received.map(({ body }) => JSON.parse(body))
   expect(bodies.find(({ data }) => data)?.data.title).toBe(title)
-  expect(bodies.find(({ blocks }) => blocks)?.text).toBe("Review: shop#7 succeeded")
+  expect(bodies.find(({ blocks }) => blocks)?.text).toBe("shop#7 · Review ✅ succeeded")
 
   const untitled = (yield* trigger({ repo: "shop" })).json
   expect((yield* admin("GET", `/api/runs/${untitled.run_id}`)).json).not.toHaveProperty("title")

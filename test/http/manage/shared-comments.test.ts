@@ -56,7 +56,7 @@ it.live("runs of one issue make one comment, with requests one after the other i
   expect(most).toBe(1)
   expect(all).toHaveLength(1)
   const bodies = received.flatMap(({ body }) => (body === "" ? [] : [shown(JSON.parse(body).body)]))
-  expect(bodies).toEqual(texts.map((text) => `**a webhook** succeeded\n\n${text}`))
+  expect(bodies).toEqual(texts.map((text) => `**a webhook** ✅ succeeded\n\n${text}`))
 })
 
 it.live("a run that was cancelled or failed is a line below the answer, until the next answer", function* () {
@@ -67,14 +67,16 @@ it.live("a run that was cancelled or failed is a line below the answer, until th
   const waiting = yield* trigger("second")
   yield* admin("POST", `/api/runs/${waiting}/cancel`)
   yield* delivered(1)
-  expect(shown(all[0]!.body)).toBe("**a webhook** was cancelled")
+  expect(shown(all[0]!.body)).toBe("**a webhook** 🚫 cancelled")
   yield* Deferred.succeed(answers, undefined)
   yield* delivered(2)
-  const title = "**a webhook** succeeded\n\n"
-  expect(shown(all[0]!.body)).toBe(`${title}first\n\n---\n\n- **a webhook** was cancelled`)
+  const title = "**a webhook** ✅ succeeded\n\n"
+  expect(shown(all[0]!.body)).toBe(`${title}first\n\n---\n\n- **a webhook** 🚫 cancelled`)
   yield* trigger("fail")
   yield* delivered(3)
-  expect(shown(all[0]!.body)).toBe(`${title}first\n\n---\n\n- **a webhook** was cancelled\n- a webhook failed: no disk`)
+  expect(shown(all[0]!.body)).toBe(
+    `${title}first\n\n---\n\n- **a webhook** 🚫 cancelled\n- a webhook ❌ failed: no disk`
+  )
   yield* trigger("third")
   yield* delivered(4)
   expect(shown(all[0]!.body)).toBe(`${title}third`)
@@ -89,19 +91,19 @@ it.live("a test has a comment of its own, and never changes that of the runs", f
   yield* trigger("review")
   yield* delivered(1)
   const review = all[1]!.body
-  expect(shown(review)).toBe("**a webhook** succeeded\n\nreview")
+  expect(shown(review)).toBe("**a webhook** ✅ succeeded\n\nreview")
   expect((yield* sendTest).json).toMatchObject({ http_status: 200 })
   expect((yield* sendTest).json).toMatchObject({ http_status: 200 })
   expect(all.map(({ body }) => shown(body))).toEqual([
-    "**Test: a webhook** succeeded\n\nreview",
-    "**a webhook** succeeded\n\nreview"
+    "**Test: a webhook** ✅ succeeded\n\nreview",
+    "**a webhook** ✅ succeeded\n\nreview"
   ])
   expect(all[1]!.body).toBe(review)
   yield* trigger("again")
   yield* delivered(2)
   expect(all.map(({ body }) => shown(body))).toEqual([
-    "**Test: a webhook** succeeded\n\nreview",
-    "**a webhook** succeeded\n\nagain"
+    "**Test: a webhook** ✅ succeeded\n\nreview",
+    "**a webhook** ✅ succeeded\n\nagain"
   ])
 })
 
@@ -125,5 +127,5 @@ it.live("the comment is found among any number of others, and written anew once 
   yield* trigger("fourth")
   yield* delivered(4)
   expect(all).toHaveLength(101)
-  expect(shown(all[100]!.body)).toBe("**a webhook** succeeded\n\nfourth")
+  expect(shown(all[100]!.body)).toBe("**a webhook** ✅ succeeded\n\nfourth")
 })

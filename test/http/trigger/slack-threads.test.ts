@@ -421,7 +421,7 @@ describe("the buttons of a message that slack-message wrote", () => {
       expect(typesIn(update)).toEqual([...typesIn(before).slice(0, -1), "context"])
       expect(update.blocks[0].block_id).toBe(before.blocks[0].block_id)
       expect(JSON.stringify(update.blocks)).toContain("hello")
-      expect(update.text).toBe("a webhook waited for approval")
+      expect(update.text).toBe("a webhook ❓ waited for approval")
       expect(lineIn(update)).toBe("Approved by admin key.")
     }
     expect(new Set(first.map(({ ts }) => ts)).size).toBe(2)

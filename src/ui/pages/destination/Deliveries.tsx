@@ -147,12 +147,13 @@ const Entry = ({
     <li className="refused stack tight">
       <div className="row between">
         <span className="grow">
-          {run_id === undefined ? eventNames[event] : <Link to={pathTo("run", { run_id })}>{eventNames[event]}</Link>}{" "}
+          <DeliveryBadge status={status} />{" "}
           <span className="small muted">
-            <RelativeTime at={delivery.created_at} />
+            Event:{" "}
+            {run_id === undefined ? eventNames[event] : <Link to={pathTo("run", { run_id })}>{eventNames[event]}</Link>}
+            , <RelativeTime at={delivery.created_at} />
           </span>
         </span>
-        <DeliveryBadge status={status} />
       </div>
       <p className="small muted">
         {destination && nameOf(destination)}, {plural(attempts.length, "attempt")}

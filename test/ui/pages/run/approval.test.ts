@@ -26,6 +26,7 @@ describe("a run that waits for approval", () => {
       expect.stringMatching(/^Deploy 7Deploy.*To approve$/)
     ])
     await page.getByRole("link", { name: "Questions and approvals: 2" }).waitFor()
+    expect(await page.title()).toBe("(2) Overview · Webhook Trigger")
     const row = page.getByRole("region", { name: "Latest runs" }).getByRole("link", { name: /Deploy 8/ })
     const [badge, title] = [row.getByText("To approve"), row.getByText("Deploy 8")]
     const [left, right] = [(await badge.boundingBox())!, (await title.first().boundingBox())!]
@@ -39,6 +40,8 @@ describe("a run that waits for approval", () => {
     await page.goto(`/runs/${first}`)
     await card.getByRole("button", { name: "Deny" }).click()
     await page.getByText("Denied by admin key").waitFor()
+    await page.goto("/audit?action=run.denied")
+    await page.getByRole("listitem").getByRole("link", { name: "Deploy 7" }).waitFor()
     expect((await ui.call("GET", `/api/runs/${second}`)).decided_by).toBe("admin key")
     await page.context().close()
   })
