@@ -122,8 +122,9 @@ export const useTotals = () =>
   })
 
 // Polled, because what agents report is no change of a run.
-export const useNow = () =>
+export const useNow = (enabled = true) =>
   useQuery({
+    enabled,
     queryKey: ["now"],
     queryFn: ({ signal }) => api.overview.now({ signal }),
     refetchInterval: 3_000

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "react"
 import type { RunProgress } from "../../../api/run/RunEvents.ts"
 import { plainText } from "../../../domain/run/RunTitle.ts"
-import { mergeSteps, type StepReport, toSteps } from "../../../domain/run/Step.ts"
+import { mergeSteps, type Step, type StepReport, toSteps } from "../../../domain/run/Step.ts"
+import { ElapsedTime } from "../../format/Time.tsx"
 import { mount } from "../../frame/UiPath.ts"
 import { showDirectionMarks, UserText } from "../UserText.tsx"
 import { Steps } from "./Steps.tsx"
@@ -9,27 +10,43 @@ import { Steps } from "./Steps.tsx"
 /** Pixels from the end of the text within which it is scrolled with the text. */
 const nearEnd = 40
 
-/**
- * What the agent does now, the end of the text that it has written, and its steps. Its height changes only with the first step,
- * so that what is below does not move.
- */
+/** What the text has after its last part that is a step: each word is shown once. */
+const textAfter = (steps: ReadonlyArray<Step>, text: string): string => {
+  const { detail, title = "" } = steps.findLast(({ kind }) => kind === "text") ?? {}
+  const said = detail ?? title
+  const at = said === "" ? -1 : text.lastIndexOf(said)
+  return at < 0 ? text : text.slice(at + said.length).trimStart()
+}
+
+/** What the agent does now, its steps, and the text that it has written since. Its height does not change. */
 export const LiveProgress = ({
   run_id,
+  since,
   heading: Title
 }: {
   readonly run_id: string
+  /** When the agent began, if that is not shown elsewhere. */
+  readonly since?: string | undefined
   readonly heading: "h2" | "h3"
 }) => {
-  const { activity, steps, text } = useProgress(run_id)
-  const area = useRef<HTMLPreElement>(null)
+  const { activity, steps: reports, text } = useProgress(run_id)
+  const steps = toSteps(reports)
+  const area = useRef<HTMLDivElement>(null)
   const follows = useRef(true)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when the text has grown
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when there is more
   useEffect(() => {
     if (follows.current && area.current) area.current.scrollTop = area.current.scrollHeight
-  }, [text])
+  }, [text, reports])
   return (
     <section className="live-progress" aria-label="Live output">
-      <Title>Live output</Title>
+      <div className="row between">
+        <Title>Live output</Title>
+        {since !== undefined && (
+          <span className="small muted">
+            <ElapsedTime since={since} />
+          </span>
+        )}
+      </div>
       <p className="small muted" role="status">
         {activity === undefined ? (
           "The agent has not reported what it does."
@@ -37,19 +54,19 @@ export const LiveProgress = ({
           <UserText>{plainText(activity)}</UserText>
         )}
       </p>
-      <pre
+      <div
         ref={area}
+        className="live-output"
         tabIndex={0}
         role="region"
-        aria-label="Text so far"
-        dir="auto"
+        aria-label="Output so far"
         onScroll={({ currentTarget: { clientHeight, scrollHeight, scrollTop } }) => {
           follows.current = scrollHeight - scrollTop - clientHeight < nearEnd
         }}
       >
-        {showDirectionMarks(text)}
-      </pre>
-      {steps.length > 0 && <Steps steps={toSteps(steps)} live />}
+        {steps.length > 0 && <Steps steps={steps} />}
+        <pre dir="auto">{showDirectionMarks(textAfter(steps, text))}</pre>
+      </div>
     </section>
   )
 }

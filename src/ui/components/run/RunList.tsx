@@ -1,8 +1,8 @@
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import * as Json from "../../../domain/Json.ts"
-import { errorLine, titleOf } from "../../../domain/run/RunTitle.ts"
-import { useTeams } from "../../api/Queries.ts"
+import { errorLine, plainText, titleOf } from "../../../domain/run/RunTitle.ts"
+import { useNow, useTeams } from "../../api/Queries.ts"
 import type { RunSummary, Team } from "../../api/Types.ts"
 import { formatDuration } from "../../format/Format.ts"
 import { ElapsedTime, formatTime, RelativeTime } from "../../format/Time.tsx"
@@ -22,19 +22,22 @@ const valuesOf = (run: RunSummary): string | undefined => {
   return showDirectionMarks(parts.join("  ·  ").slice(0, 300)) || undefined
 }
 
-/** What the run is about, then whose it is, and why it failed or what it waits for. */
+/** What the run is about, then whose it is, and why it failed or what it waits for, or what the agent does now. */
 const About = ({
   run,
   name,
-  team
+  team,
+  activity
 }: {
   readonly run: RunSummary
   readonly name: string | undefined
   readonly team: Team | undefined
+  readonly activity: string | undefined
 }) => {
   const error = errorLine(run)
   const wait = waitOf(run, team)
-  const values = error === undefined ? (wait === undefined ? valuesOf(run) : `waits ${wait}`) : undefined
+  const now = activity && showDirectionMarks(plainText(activity))
+  const values = error === undefined ? (wait === undefined ? (now ?? valuesOf(run)) : `waits ${wait}`) : undefined
   return (
     <span className="run-summary">
       <strong>
@@ -92,6 +95,7 @@ export const RunList = ({
   readonly panel?: { readonly shown: string; readonly show: (id: string) => boolean }
 }) => {
   const teams = useTeams().data
+  const work = useNow(runs.some(({ status }) => status === "running")).data?.work
   return (
     <div className={selection ? "selectable" : ""}>
       <div className="run run-head small muted" aria-hidden="true">
@@ -123,7 +127,12 @@ export const RunList = ({
               {...(list !== undefined && { state: { list } })}
             >
               <StatusBadge run={run} />
-              <About run={run} name={nameOf?.(run)} team={teams?.find(({ team }) => team === run.team)} />
+              <About
+                run={run}
+                name={nameOf?.(run)}
+                team={teams?.find(({ team }) => team === run.team)}
+                activity={work?.find(({ run_id }) => run_id === run.run_id)?.activity}
+              />
               <Length of={waited(run)} name="waited" />
               <Length of={worked(run)} name="worked" />
               <span className="run-mode small muted">{modeNames[run.mode]}</span>

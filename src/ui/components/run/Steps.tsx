@@ -1,33 +1,20 @@
-import { useEffect, useRef } from "react"
 import { plainText } from "../../../domain/run/RunTitle.ts"
 import { resultOf, type Step } from "../../../domain/run/Step.ts"
 import { TimeAfter } from "../../format/Time.tsx"
 import { showDirectionMarks, UserText } from "../UserText.tsx"
 
-/** What the agent did, as a timeline. A live one has a fixed height and scrolls to the newest step. */
+/** What the agent did, as a timeline. */
 export const Steps = ({
   steps,
-  live = false,
   failed = false
 }: {
   readonly steps: ReadonlyArray<Step>
-  readonly live?: boolean
   /** The last step that failed is open, as the run failed with it. */
   readonly failed?: boolean
 }) => {
   const opened = failed ? steps.findLastIndex(({ status }) => status === "failed") : -1
-  const list = useRef<HTMLOListElement>(null)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when a step has come
-  useEffect(() => {
-    if (live && list.current) list.current.scrollTop = list.current.scrollHeight
-  }, [live, steps.length])
   return (
-    <ol
-      ref={list}
-      className={live ? "timeline steps growing" : "timeline steps"}
-      aria-label="Steps"
-      tabIndex={live ? 0 : -1}
-    >
+    <ol className="timeline steps" aria-label="Steps">
       {steps.map((step, i) => (
         <li key={i} className={toneOf(step)}>
           <OneStep step={step} earlier={steps[0]!.at} open={i === opened} />

@@ -141,7 +141,7 @@ export const RunContent = ({ run, replying }: { readonly run: Run; readonly repl
     <Approval run={run} />
     {run.status === "running" && (
       <div className="card">
-        <LiveProgress run_id={run.run_id} heading="h2" />
+        <LiveProgress run_id={run.run_id} since={run.started_at} heading="h2" />
       </div>
     )}
     {run.conversation.response !== undefined && <Answer text={run.conversation.response} run={run} />}

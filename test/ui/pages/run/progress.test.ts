@@ -60,9 +60,11 @@ describe("the page of a run that has not ended", () => {
     await output.getByText("Reading <b>files</b>").waitFor()
     report({ type: "progress", text: "I see.\n".repeat(60), activity: "Running the tests" })
     await output.getByText("Running the tests").waitFor()
-    const text = output.getByLabel("Text so far")
+    const area = output.getByRole("region", { name: "Output so far" })
+    const text = area.locator("> pre")
     expect((await output.boundingBox())!.height).toBe(height)
     await eventually(() => text.textContent()).toMatch(/^I look\.\s+(I see\.\n){60}$/)
+    expect(await area.evaluate((area) => area.scrollHeight - area.clientHeight - area.scrollTop)).toBeLessThan(2)
     report({ type: "progress", step: { id: "a", kind: "tool", tool: "Bash", title: "Count <i>", detail: "wc <i>" } })
     report({
       type: "progress",
@@ -71,17 +73,22 @@ describe("the page of a run that has not ended", () => {
     })
     const steps = output.getByRole("list", { name: "Steps" })
     await steps.getByText(/failed, 2KB/).waitFor()
+    // What was said before a step is a step, and is shown once.
+    await steps.getByText("I look.").first().waitFor()
+    expect(await text.textContent()).toBe("")
+    expect((await output.boundingBox())!.height).toBe(height)
     expect(await steps.getByText("wc <i>").isVisible()).toBe(false)
     await steps.getByText("Bash Count <i>").click()
     await steps.getByText("wc <i>").waitFor()
     await eventually(() => output.getByRole("status").textContent()).toBe("Running the tests")
     // Only the activity is announced.
     expect(await output.getByRole("status").textContent()).toBe("Running the tests")
-    expect(await text.evaluate((area) => area.scrollHeight - area.clientHeight - area.scrollTop)).toBeLessThan(2)
     expect(await axe(page)).toEqual([])
 
     const thread = (await ui.call("GET", `/api/runs/${run_id}`)).thread.id
     const narrow = await ui.newPage({ signedIn: true, width: 320, dark: true })
+    await narrow.goto("/runs")
+    await narrow.getByRole("list", { name: "Runs, newest first" }).getByText("Running the tests").waitFor()
     await narrow.goto(`/threads/${thread}`)
     await outputOf(narrow).getByText("Running the tests").waitFor()
     expect(await axe(narrow)).toEqual([])
