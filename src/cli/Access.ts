@@ -8,7 +8,7 @@ import { roleNames, roles } from "../domain/access/Roles.ts"
 import { derived, group } from "./Command.ts"
 import { downloadCommand } from "./Download.ts"
 import { fieldRule } from "./Input.ts"
-import { listText, plural, time } from "./Output.ts"
+import { listText, plural, shortId, shortIdOf, time } from "./Output.ts"
 
 const limitsOf = ({ teams = [], webhooks }: ApiKey): string =>
   [...teams, ...(webhooks === undefined ? [] : [plural(webhooks.length, "webhook")])].join(", ") || "none"
@@ -25,13 +25,13 @@ export const apiKeys = group("key", "API keys: who may manage this server, with 
   derived("list", "apiKeys.list", {
     text: listText<ApiKey>(
       {
-        KEY: "id",
         NAME: "name",
+        KEY: shortIdOf,
         ROLE: "role",
         LIMITS: limitsOf,
-        "ENDS IN": "hint",
+        EXPIRES: endOf,
         "LAST USED": lastUsed,
-        EXPIRES: endOf
+        "ENDS IN": "hint"
       },
       "No API keys yet. Create one: webhook-trigger key create --name ci-deploy --role operator"
     )
@@ -68,7 +68,7 @@ export const leaderKeys = group("leader-key", "Keys with which leaders get their
   derived("list", "leaderKeys.list", {
     text: (keys, { request: { params } }) =>
       listText<LeaderKey>(
-        { KEY: "id", NAME: "name", "ENDS IN": "hint", CREATED: "created_at", "LAST USED": lastUsed },
+        { NAME: "name", KEY: shortIdOf, "ENDS IN": "hint", CREATED: "created_at", "LAST USED": lastUsed },
         `No leader keys yet. Create one: webhook-trigger team leader-key create ${params.team} --name laptop`
       )(keys)
   }),
@@ -90,11 +90,11 @@ export const sessions = group("session", "Sessions: who is signed in to the web 
   derived("list", "sessions.list", {
     text: listText<ListedSession>(
       {
-        SESSION: "id",
+        CLIENT: clientOf,
+        SESSION: shortIdOf,
         "SIGNED IN": "created_at",
         "LAST USED": "last_used_at",
-        FROM: "client_address",
-        CLIENT: clientOf
+        FROM: "client_address"
       },
       "Nobody is signed in."
     )
@@ -123,8 +123,8 @@ export const audit = group("audit", "Audit events: who did what, and from where.
     ],
     text: listText<AuditEvent>(
       {
-        ...{ TIME: "at", ACTION: "action", OBJECT: "object", ACTOR: actorOf, SESSION: "session_id" },
-        ...{ FROM: "client_address", FIELDS: changed }
+        ...{ TIME: "at", ACTION: "action", ACTOR: actorOf, OBJECT: ({ object }) => object && shortId(object) },
+        ...{ FROM: "client_address", FIELDS: changed, SESSION: ({ session_id }) => session_id && shortId(session_id) }
       },
       "No events.",
       "Older events"

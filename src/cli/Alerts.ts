@@ -4,10 +4,10 @@ import { alertConditionNames, conditionOf } from "../domain/alert/AlertCondition
 import type { AlertRule } from "../domain/alert/AlertRule.ts"
 import { derived, group } from "./Command.ts"
 import { alertDestinations, dataOf } from "./Destinations.ts"
-import { fields, listText } from "./Output.ts"
+import { fields, listText, shortId, shortIdOf } from "./Output.ts"
 
 const scopeOf = ({ team, webhook_id }: AlertRule): string =>
-  webhook_id !== undefined ? `webhook ${webhook_id}` : team !== undefined ? `team ${team}` : "all"
+  webhook_id !== undefined ? `webhook ${shortId(webhook_id)}` : team !== undefined ? `team ${team}` : "all"
 
 export const thresholdOf = ({ condition, threshold, window_hours }: AlertRule): string =>
   `${threshold} ${conditionOf(condition).threshold.unit}${window_hours === undefined ? "" : ` in ${window_hours} h`}`
@@ -35,7 +35,7 @@ const rules = group("rule", "Rules: when alerts begin.", [
   derived("list", "alerts.rules", {
     json: dataOf,
     text: listText<AlertRule>(
-      { ID: "id", STATE: stateOf, CONDITION: "condition", THRESHOLD: thresholdOf, FOR: scopeOf },
+      { CONDITION: "condition", THRESHOLD: thresholdOf, FOR: scopeOf, STATE: stateOf, ID: shortIdOf },
       "No rules yet. Add one: webhook-trigger alert rule add failures_in_a_row"
     )
   }),

@@ -139,6 +139,12 @@ export const connect = Effect.fnUntraced(function* (given: Given) {
   return connectionTo(url, adminKey, given.json || (yield* early.json))
 })
 
+/** With the settings of the environment and of the profile alone. */
+export const current = Effect.map(
+  settingsOf({ url: Option.none(), adminKey: Option.none(), profile: Option.none(), json: false }),
+  ({ adminKey, url }) => connectionTo(url, adminKey, false)
+)
+
 /** Of commands without a key. */
 export const connectPublicly = Effect.fnUntraced(function* (given: Omit<Given, "adminKey">) {
   const settings = { ...given, adminKey: Option.none(), url: both(given.url, yield* early.url) }

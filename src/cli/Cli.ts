@@ -7,9 +7,11 @@ import * as Call from "./Call.ts"
 import { type Leaf, local } from "./Command.ts"
 import { configCommands } from "./config/Commands.ts"
 import { destinations } from "./Destinations.ts"
-import { describe, type Failure, OnlyChecks, toJson, usageFaultsOf, wrongUsage } from "./Failure.ts"
+import { describe, didYouMean, type Failure, OnlyChecks, toJson, usageFaultsOf, wrongUsage } from "./Failure.ts"
+import { helpText } from "./Help.ts"
 import { type LocalCommands, localCommands } from "./LocalCommands.ts"
 import { mcp } from "./Mcp.ts"
+import { nextSteps } from "./NextSteps.ts"
 import { print, printError } from "./Output.ts"
 import { login, logout, profiles } from "./profile/Profiles.ts"
 import { runs } from "./run/Runs.ts"
@@ -49,14 +51,20 @@ const program = (commands: LocalCommands, version: string, rest: ReadonlyArray<s
       "Put a team of AI agents to work with one HTTP POST.\n\n  Most commands manage a running server. Set its address with --url or WEBHOOK_TRIGGER_URL (default http://localhost:8080), and a key with --admin-key or ADMIN_API_KEY. --json prints JSON."
     ),
     Command.withExamples([
-      { command: "serve --agent 'review=claude'", description: "Run the server, with an agent as the team review" },
-      { command: "login", description: "Store the server's address and your key" },
       {
-        command: "webhook create --from github --team review",
+        command: "webhook-trigger serve --agent 'review=claude'",
+        description: "Run the server, with an agent as the team review"
+      },
+      { command: "webhook-trigger login", description: "Store the server's address and your key" },
+      {
+        command: "webhook-trigger webhook create --from github --team review",
         description: "Create a webhook; webhook recipes lists the services"
       },
-      { command: "webhook run <webhook> --sample", description: "Start a run with your key; see also trigger" },
-      { command: "run watch last", description: "Watch the newest run until it ends" }
+      {
+        command: "webhook-trigger webhook run <webhook> --sample",
+        description: "Start a run with your key; see also trigger"
+      },
+      { command: "webhook-trigger run watch last", description: "Watch the newest run until it ends" }
     ]),
     Command.withSubcommands([
       {
@@ -74,7 +82,7 @@ const presenter: CliOutput.Presenter = {
   present: (event) => {
     switch (event._tag) {
       case "Help":
-        return CliOutput.defaultPresenter.present(event)
+        return print(helpText(event.helpDoc))
       case "InvalidInvocation":
         return Effect.void
       case "Version":
@@ -86,7 +94,7 @@ const presenter: CliOutput.Presenter = {
 const faultOf = (error: CliError.CliError): string => {
   const suggestions = "suggestions" in error ? error.suggestions.join(" or ") : ""
   const [text = ""] = error.message.split("\n")
-  return text.replace(/ in command .*/, "") + (suggestions === "" ? "" : `; did you mean ${suggestions}?`)
+  return (suggestions === "" ? "" : `${didYouMean} ${suggestions}? `) + text.replace(/ in command .*/, "")
 }
 
 /** None: help was asked for. */
@@ -161,7 +169,7 @@ export const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, ve
       onSuccess: () => [],
       onFailure: (error) => (CliError.isCliError(error) ? errorsOf(error).map(faultOf) : usageFaultsOf(error))
     })
-  return yield* parse(withTexts(asked, command)).pipe(
+  return yield* (words.length === 0 ? nextSteps : parse(withTexts(asked, command))).pipe(
     Effect.catchIf(CliError.isCliError, (error) => {
       const errors = errorsOf(error)
       const faults = errors.map(faultOf)

@@ -7,7 +7,7 @@ import { destinationKindNames } from "../domain/delivery/DestinationKind.ts"
 import { derived, group, type Leaf } from "./Command.ts"
 import { refused } from "./Failure.ts"
 import { fieldRule, flag, type Rules } from "./Input.ts"
-import { fields, listText, printable, time } from "./Output.ts"
+import { fields, listText, printable, shortId, shortIdOf, time } from "./Output.ts"
 
 /** Whose destinations the commands are about: a webhook's, or those of alerts. */
 interface Owner {
@@ -60,7 +60,7 @@ const commandsOf = ({ about, api, command, defaultEvents, events, examples, one 
     derived("list", `${api}.list`, {
       json: dataOf,
       text: listText<Destination>(
-        { ID: "id", STATE: stateOf, KIND: "kind", EVENTS: "events", BODY: "body", URL: "url" },
+        { URL: "url", ID: shortIdOf, STATE: stateOf, KIND: "kind", EVENTS: "events", BODY: "body" },
         `No ${what}s yet. Add one: webhook-trigger ${command} add --help`
       )
     }),
@@ -92,14 +92,11 @@ const commandsOf = ({ about, api, command, defaultEvents, events, examples, one 
       set: { query: { limit: "100" } },
       text: listText<EventDelivery>(
         {
-          ...{
-            ID: "id",
-            "RUN OR ALERT": ({ alert_id, run_id }) => run_id ?? alert_id,
-            EVENT: "event",
-            STATUS: "status"
-          },
-          ...{ ATTEMPTS: ({ attempts }) => attempts.length, NEXT: ({ next_attempt_at }) => time(next_attempt_at) },
-          LAST: ({ attempts }) => attempts.at(-1)?.error ?? attempts.at(-1)?.http_status
+          ...{ EVENT: "event", STATUS: "status" },
+          "RUN OR ALERT": ({ alert_id, run_id }) => shortId(run_id ?? alert_id ?? "-"),
+          ...{ ID: shortIdOf, ATTEMPTS: ({ attempts }) => attempts.length },
+          LAST: ({ attempts }) => attempts.at(-1)?.error ?? attempts.at(-1)?.http_status,
+          NEXT: ({ next_attempt_at }) => time(next_attempt_at)
         },
         "No deliveries."
       )

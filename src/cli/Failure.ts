@@ -47,12 +47,18 @@ export const usageFaultsOf = ({ detail, exit, faults, title }: Failure): Readonl
 
 const lineOf = ({ detail, pointer }: Fault): string => (pointer === "" ? detail : `${pointer}  ${detail}`)
 
-/** One line, and one more for each fault. */
-export const describe = ({ detail, faults, title }: Failure, command: string): string => {
+/** How a fault begins that has a similar word. */
+export const didYouMean = "Did you mean"
+
+/** One line, and one more for each fault. What was probably meant comes first. */
+export const describe = ({ detail, faults = [], title }: Failure, command: string): string => {
+  const isMeant = (fault: Fault) => fault.detail.startsWith(didYouMean)
+  const [meant, others] = [faults.filter(isMeant), faults.filter((fault) => !isMeant(fault))]
+  if (meant.length > 0) return [...[...meant, ...others].map(lineOf), `See ${command} --help`].join("\n")
   const more = title === "Wrong usage" && detail === undefined ? `; see ${command} --help` : ""
   return [
     detail === undefined || detail === title ? title + more : `${title}: ${detail}`,
-    ...(faults ?? []).map((fault) => `  ${lineOf(fault)}`)
+    ...faults.map((fault) => `  ${lineOf(fault)}`)
   ].join("\n")
 }
 

@@ -50,7 +50,9 @@ export interface Rule {
   /** What a text stands for on the server: the object with the ID that the field takes. */
   readonly find?: (
     connection: Connection,
-    text: string
+    text: string,
+    params: Readonly<Record<string, unknown>>,
+    missing: string
   ) => Effect.Effect<{ readonly id: string }, Failure, HttpClient.HttpClient>
   /** The title of a 404. */
   readonly missing?: (text: string, given: Readonly<Record<string, string>>) => string
@@ -329,7 +331,14 @@ export const inputOf = <N extends EndpointName>(
         if (typeof value === "string" && rule.isArgument) texts[flag] = value
         if (rule.missing && typeof value === "string") notFound = rule.missing(value, texts)
         if (rule.find === undefined || value === undefined || value === null) continue
-        const objects = yield* Effect.forEach(Arr.ensure(value as string), (text) => rule.find!(connection, text))
+        const objects = yield* Effect.forEach(Arr.ensure(value as string), (text) =>
+          rule.find!(
+            connection,
+            text,
+            resolved.params,
+            rule.missing?.(text, texts) ?? `${labelOf(name, [])}: nothing has the id ${JSON.stringify(text)}`
+          )
+        )
         found[flag] = objects[0]!
         resolved[place][name] = Array.isArray(value) ? objects.map(({ id }) => id) : objects[0]!.id
       }

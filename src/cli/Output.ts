@@ -1,6 +1,7 @@
 import { fstatSync, statSync } from "node:fs"
 import { devNull } from "node:os"
-import { Console, Data, DateTime, Effect } from "effect"
+import { Console, Data, DateTime, Effect, Schema } from "effect"
+import { Uuid } from "../domain/Id.ts"
 import * as Json from "../domain/Json.ts"
 
 type Cell = string | number | undefined
@@ -13,17 +14,14 @@ const lengthOf = (text: string): number => [...text].length
 const total = (widths: ReadonlyArray<number>): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap * (widths.length - 1)
 
-/** A time is never cut on a terminal, where it is short. */
+/** Times and IDs are never cut: a part of an ID that is no end of it names nothing. */
 const leastOf = (cells: ReadonlyArray<string>): number =>
-  Math.max(8, ...cells.filter((cell) => / ago$/.test(cell)).map(lengthOf))
+  Math.max(14, ...cells.filter((cell) => / ago$/.test(cell) || isId(cell)).map(lengthOf))
 
-/**
- * The widths of as many columns as fit, from the left. The first is never cut, as it identifies the row; of the others, the
- * widest are.
- */
+/** The widths of as many columns as fit, from the left. The widest are cut; the first keeps twenty characters. */
 const widthsFor = (columns: ReadonlyArray<ReadonlyArray<string>>, width: number): ReadonlyArray<number> => {
   const full = columns.map((cells) => Math.max(...cells.map(lengthOf)))
-  const least = columns.map((cells, at) => (at === 0 ? full[at]! : Math.min(full[at]!, leastOf(cells))))
+  const least = columns.map((cells, at) => Math.min(full[at]!, at === 0 ? 20 : leastOf(cells)))
   const count = Math.max(1, columns.filter((_, at) => total(least.slice(0, at + 1)) <= width).length)
   const widths = full.slice(0, count)
   while (total(widths) > width) {
@@ -158,11 +156,10 @@ export const ago = (at: DateTime.Utc | undefined): string | undefined =>
 export const timeAndAge = (at: DateTime.Utc | undefined): string | undefined =>
   at && (process.stdout.isTTY ? `${time(at)} (${age(at)})` : time(at))
 
-/**
- * The ID of a run in a table. On a terminal it is short: the last digits are random, while IDs of the same minute begin
- * alike.
- */
-export const shortId = (id: string): string => (process.stdout.isTTY ? id.slice(-shortIdLength) : id)
+export const isId = Schema.is(Uuid)
+/** An ID in a table. On a terminal it is short: the last digits are random, while IDs of the same minute begin alike. */
+export const shortId = (id: string): string => (process.stdout.isTTY && isId(id) ? id.slice(-shortIdLength) : id)
+export const shortIdOf = ({ id }: { readonly id: string }): string => shortId(id)
 export const shortIdLength = 8
 
 /** As in `1 run` and `3 runs`. */

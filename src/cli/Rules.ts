@@ -10,7 +10,7 @@ import { webhookSettings } from "../domain/webhook/WebhookSettings.ts"
 import type { Field } from "./Endpoint.ts"
 import { readText, withoutLastBreak } from "./Files.ts"
 import { fieldRule, flag, type Given, type Rule, type Rules, switches, type Word } from "./Input.ts"
-import { findRun, findWebhook, noRun, noWebhook } from "./References.ts"
+import { findIn, findRun, findWebhook, noRun, noWebhook } from "./References.ts"
 
 const quoted = JSON.stringify
 
@@ -57,6 +57,11 @@ const ofOwner =
   (id: string, { webhook }: Readonly<Record<string, string>>) =>
     webhook === undefined ? `No ${what} of alerts has the id ${quoted(id)}` : `The webhook has no ${what} ${quoted(id)}`
 
+const newest = { limit: pageSize.maximum }
+const findDestination = findIn(({ alertDestinations, destinations }, params) =>
+  params.id === undefined ? alertDestinations.list({ params: {} }) : destinations.list({ params })
+)
+
 const paths: Rules = {
   "webhooks/:id": webhookArgument,
   "teams/:team": teamArgument,
@@ -69,28 +74,39 @@ const paths: Rules = {
   "rules/:rule_id": object(
     "rule-id",
     "The rule's id, as `alert rule list` shows it",
-    (id) => `No alert rule has the id ${quoted(id)}; see webhook-trigger alert rule list`
+    (id) => `No alert rule has the id ${quoted(id)}; see webhook-trigger alert rule list`,
+    { find: findIn(({ alerts }) => alerts.rules()) }
   ),
   "destinations/:destination_id": object(
     "destination-id",
     "The destination's id, as `list` shows it",
-    ofOwner("destination")
+    ofOwner("destination"),
+    { find: findDestination }
   ),
-  "deliveries/:delivery_id": object("delivery-id", "The delivery's id, as `deliveries` shows it", ofOwner("delivery")),
+  "deliveries/:delivery_id": object("delivery-id", "The delivery's id, as `deliveries` shows it", ofOwner("delivery"), {
+    find: findIn(({ alertDestinations, destinations }, params) =>
+      params.id === undefined
+        ? alertDestinations.deliveries({ params: {}, query: newest })
+        : destinations.deliveries({ params, query: newest })
+    )
+  }),
   "keys/:id": object(
     "key-id",
     "The key's id, as `key list` shows it",
-    (id) => `No valid API key has the id ${quoted(id)}; see webhook-trigger key list`
+    (id) => `No valid API key has the id ${quoted(id)}; see webhook-trigger key list`,
+    { find: findIn(({ apiKeys }) => apiKeys.list()) }
   ),
   "leader-keys/:id": object(
     "key-id",
     "The key's id, as `team leader-key list` shows it",
-    (id, { team }) => `The team ${team} has no key with the id ${quoted(id)}; see webhook-trigger team leader-key list`
+    (id, { team }) => `The team ${team} has no key with the id ${quoted(id)}; see webhook-trigger team leader-key list`,
+    { find: findIn(({ leaderKeys }, params) => leaderKeys.list({ params })) }
   ),
   "sessions/:id": object(
     "session-id",
     "The session's id, as `session list` shows it",
-    (id) => `No session has the id ${quoted(id)}; see webhook-trigger session list`
+    (id) => `No session has the id ${quoted(id)}; see webhook-trigger session list`,
+    { find: findIn(({ sessions }) => sessions.list()) }
   ),
   "templates/:version": (field) =>
     matching(
@@ -250,8 +266,11 @@ const fields: Rules = {
     }),
   team: (field) => fieldRule(field, { value: "name" }),
   thread_id: (field) => fieldRule(field, { name: "thread", value: "id", accepts: "must be a thread's id" }),
-  webhook_id: (field) => fieldRule(field, { name: "webhook", value: "id" }),
-  destination_id: (field) => fieldRule(field, { name: "destination", value: "id" }),
+  webhook_id: (field) => ({
+    ...fieldRule(field, { name: "webhook", value: "webhook" }),
+    ...{ find: findWebhook, missing: noWebhook }
+  }),
+  destination_id: (field) => ({ ...fieldRule(field, { name: "destination", value: "id" }), find: findDestination }),
   min_duration_ms: seconds("min-duration", "Only runs with at least this duration"),
   max_duration_ms: seconds("max-duration", "Only runs with at most this duration"),
   overlap_seconds: (field) =>
@@ -275,11 +294,7 @@ const fields: Rules = {
   condition: (field) => fieldRule(field, { isArgument: true, about: "What is measured, such as failures_in_a_row" }),
   window_hours: (field) => fieldRule(field, { name: "hours" }),
   destination_ids: (field, { isEdit }) => {
-    const rule = fieldRule(field, {
-      name: "destinations",
-      value: "ids",
-      accepts: "takes ids of alert destinations, separated by commas"
-    })
+    const rule = { ...fieldRule(field, { name: "destinations", value: "ids" }), find: findDestination }
     return isEdit
       ? switches({ "all-destinations": [null, "Send its alerts to all alert destinations again"] }, rule)
       : rule

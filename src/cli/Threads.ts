@@ -16,7 +16,7 @@ const describe = (thread: Thread) =>
 export const threads = group("thread", "Conversations with teams: runs that share an agent's session.", [
   derived("list", "threads.list", {
     text: listText<Thread>(
-      { THREAD: "id", KEY: "key", STATE: stateOf, CREATED: "created_at", "LAST RUN": "last_run_at" },
+      { KEY: "key", STATE: stateOf, CREATED: "created_at", "LAST RUN": "last_run_at", THREAD: "id" },
       "No threads.",
       "Older threads"
     )

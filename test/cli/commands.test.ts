@@ -3,7 +3,7 @@ import { describe, expect, it } from "../support/It.ts"
 import * as Program from "./Program.ts"
 import { ADMIN_API_KEY, sharedServer } from "./SharedServer.ts"
 
-const { address, json, run } = sharedServer()
+const { address, json, run, runAt } = sharedServer()
 
 describe("the command line", () => {
   it.live(
@@ -58,10 +58,28 @@ describe("the command line", () => {
     }
   })
 
+  it.live("says what to do next when it is called without a word: by the server that it finds", function* () {
+    for (const [variables, about, first] of [
+      [{ WEBHOOK_TRIGGER_URL: "http://127.0.0.1:9" }, "No response from a server at http://127.0.0.1:9 ", "serve"],
+      [{ ADMIN_API_KEY: "" }, `The server at ${address()} runs.`, "login"],
+      [{}, `Signed in to ${address()} with the admin key, role admin.`, "team list"]
+    ] as const) {
+      const { code, stderr, stdout } = yield* runAt(variables)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+      const lines = stdout.trimEnd().split("\n")
+      expect(lines.length).toBeLessThanOrEqual(12)
+      expect(lines[0]).toContain(about)
+      expect(lines.find((line) => line.startsWith("  "))).toMatch(
+        new RegExp(`^ {2}(webhook-trigger|node .*) ${first}$`)
+      )
+      expect(lines.at(-1)).toMatch(/^All commands: .* --help$/)
+    }
+  })
+
   it.live("explains every command and each of its options, and lists each group's commands", function* () {
-    const overview = yield* run()
+    const overview = yield* run("--help")
     expect(overview.stdout).toContain("USAGE\n  webhook-trigger <subcommand> [flags]")
-    for (const words of [["--help"], ["-h"], ["help"]]) expect(yield* run(...words)).toEqual(overview)
+    for (const words of [["-h"], ["help"]]) expect(yield* run(...words)).toEqual(overview)
     /** The sections of a help text, by their titles. */
     const sectionsOf = (help: string) => new Map(help.split(/\n\n(?=\S)/).map((text) => [text.split("\n")[0]!, text]))
     const named = (text: string) => [...text.matchAll(/^ {2}(\S+) {2,}\S/gm)].map(([, name]) => name!)
@@ -82,7 +100,7 @@ describe("the command line", () => {
     expect(commands).toHaveLength(107)
     // The first steps are commands, too.
     const names = commands.map((words) => words.join(" "))
-    for (const [, words] of sections.get("EXAMPLES")!.matchAll(/^ {2}([a-z][a-z ]*[a-z])/gm)) {
+    for (const [, words] of sections.get("EXAMPLES")!.matchAll(/^ {2}webhook-trigger ([a-z][a-z ]*[a-z])/gm)) {
       expect(
         names.some((name) => `${words} `.startsWith(`${name} `)),
         words
@@ -95,7 +113,13 @@ describe("the command line", () => {
       expect(stdout).toContain(`USAGE\n  webhook-trigger ${words.join(" ")}`)
       expect(stdout).not.toContain("\u001b")
       // A name, and its meaning.
-      const flags = stdout.split("\n").filter((line) => /^ {2}-/.test(line))
+      const [explained = ""] = stdout.split("\nEXAMPLES\n")
+      for (const line of explained.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80)
+      const [, options = ""] = explained.split("\nFLAGS\n")
+      const flags = options
+        .replaceAll(/\n {30}/g, "  ")
+        .split("\n")
+        .filter((line) => /^ {2}-/.test(line))
       for (const line of flags) expect(line).toMatch(/^ {2}-\S+( \S+)* {2,}\S/)
       expect((yield* run("help", ...words)).stdout).toBe(stdout)
     }

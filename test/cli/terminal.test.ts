@@ -27,7 +27,7 @@ describe("a table on a terminal", () => {
         Program.onWideTerminal(300, words, { ...variables, TERM: "xterm-256color", ...more }),
         ({ stdout }) => stdout.split("\r\n")[line]!
       )
-    const row = new RegExp(`^${run_id.slice(-8)} {2}(\\S+) +(just now|\\d+ s ago) +hello +Review of `)
+    const row = new RegExp(`^(\\S+) +hello +${run_id.slice(-8)} +(just now|\\d+ s ago) +Review of `)
     expect(row.exec(yield* first(["run", "list"], {}, 1))?.[1]).toBe("\u001b[32msuccess\u001b[0m")
     expect(row.exec(yield* first(["run", "list"], { NO_COLOR: "1" }, 1))?.[1]).toBe("success")
     expect(yield* first(["run", "show", run_id.slice(-8)], {}, 1)).toBe("status    \u001b[32msuccess\u001b[0m")
@@ -43,21 +43,21 @@ describe("a table on a terminal", () => {
       Effect.map(Program.onWideTerminal(columns, ["run", "list"], { ...variables, NO_COLOR: "1" }), ({ stdout }) =>
         stdout.trimEnd().split("\r\n")
       )
-    const narrow = yield* list(60)
-    expect(narrow[0]).toMatch(/^RUN +STATUS +ACCEPTED +TITLE +WEBHOOK +TEAM$/)
+    const narrow = yield* list(80)
+    expect(narrow[0]).toMatch(/^STATUS +TITLE +RUN +ACCEPTED +WEBHOOK +TEAM$/)
     expect(narrow[1]).toMatch(
-      new RegExp(`^${run_id.slice(-8)} +success +(just now|\\d+ s ago) +Say .*… +Review.*… +a-team.*…$`)
+      new RegExp(`^success +Say hello to.*… +${run_id.slice(-8)} +(just now|\\d+ s ago) +Review.*… +a-team.*…$`)
     )
     expect(narrow.at(-1)).toBe("Too wide for this terminal: DURATION, ERROR, MODE")
     const wide = yield* list(120)
-    expect(wide[0]).toMatch(/^RUN +STATUS +ACCEPTED +TITLE +WEBHOOK +TEAM +DURATION +ERROR +MODE$/)
+    expect(wide[0]).toMatch(/^STATUS +TITLE +RUN +ACCEPTED +WEBHOOK +TEAM +DURATION +ERROR +MODE$/)
     expect(wide[1]).toContain("…")
     const full = yield* list(300)
     expect(full[1]).toMatch(
       / Review of every pull request, with all that changed +a-team-with-a-long-name +(\d+ ms|\d+\.\d s) +wait$/
     )
     for (const [width, lines] of [
-      [60, narrow],
+      [80, narrow],
       [120, wide]
     ] as const) {
       for (const line of lines) expect(length(line)).toBeLessThanOrEqual(width)

@@ -15,7 +15,7 @@ describe("threads on the command line", () => {
     const second = yield* say("And again", "--thread", "shop#7")
     yield* say("Something else", "--thread", "shop#8")
     const table = (yield* run("thread", "list", "demo")).stdout
-    expect(table).toMatch(/^THREAD +KEY +STATE +CREATED +LAST RUN\n/)
+    expect(table).toMatch(/^KEY +STATE +CREATED +LAST RUN +THREAD\n/)
     expect(table).toMatch(/shop#8 +open .*shop#7 +open /s)
     const { data, next_cursor } = yield* json("thread", "list", "demo", "--key", "shop#7")
     expect([data.map(({ key }: { key: string }) => key), next_cursor]).toEqual([["shop#7"], null])

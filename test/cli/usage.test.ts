@@ -13,7 +13,10 @@ describe("the words of a command line", () => {
   it.effect("name a command, and a wrong name is answered with the similar one", function* () {
     for (const [words, says] of [
       [["frob"], 'Wrong usage; see webhook-trigger --help\n  Unknown subcommand "frob" for "webhook-trigger"\n'],
-      [["webhook", "lst"], 'Unknown subcommand "lst" for "webhook-trigger webhook"; did you mean list?'],
+      [
+        ["webhook", "lst"],
+        'Did you mean list? Unknown subcommand "lst" for "webhook-trigger webhook"\nSee webhook-trigger webhook --help\n'
+      ],
       [["team", "message", "--help"], undefined]
     ] as const) {
       const { code, stderr } = yield* run(...words)
@@ -26,14 +29,14 @@ describe("the words of a command line", () => {
     for (const [words, ...faults] of [
       [
         ["team", "list", "--jsn", "--frob"],
-        "Unrecognized flag: --jsn; did you mean --json?",
+        "Did you mean --json? Unrecognized flag: --jsn",
         "Unrecognized flag: --frob"
       ],
       [["run", "show", "--frob"], "Unrecognized flag: --frob", "Missing required argument: run-id"],
       [
         ["webhook", "create", "--nam", "x", "--team", "a", "--templat", "x"],
-        "Unrecognized flag: --nam; did you mean --name?",
-        "Unrecognized flag: --templat; did you mean --template?"
+        "Did you mean --name? Unrecognized flag: --nam",
+        "Did you mean --template? Unrecognized flag: --templat"
       ],
       [["team", "list", "-x"], "Unrecognized flag: -x"],
       [["team", "delete", "a", "--yes", "--frob"], "Unrecognized flag: --frob"],
@@ -44,13 +47,13 @@ describe("the words of a command line", () => {
       ],
       [
         ["team", "message", "a", "b", "--frob", "--wit"],
-        "Unrecognized flag: --frob",
-        "Unrecognized flag: --wit; did you mean --wait?"
+        "Did you mean --wait? Unrecognized flag: --wit",
+        "Unrecognized flag: --frob"
       ],
       [
         ["webhook", "create", "--frob", "--nam", "x", "--xyz"],
-        "Unrecognized flag: --frob; did you mean --from?",
-        "Unrecognized flag: --nam; did you mean --name?",
+        "Did you mean --from? Unrecognized flag: --frob",
+        "Did you mean --name? Unrecognized flag: --nam",
         "Unrecognized flag: --xyz",
         "missing option --team name",
         "missing option --template text or --template-file file"
@@ -58,8 +61,12 @@ describe("the words of a command line", () => {
     ] as const) {
       const { code, stderr } = yield* run(...words)
       expect(code).toBe(2)
-      const title = `Wrong usage; see webhook-trigger ${words.slice(0, 2).join(" ")} --help\n`
-      expect(stderr).toBe(title + faults.map((fault) => `  ${fault}\n`).join(""))
+      const help = `webhook-trigger ${words.slice(0, 2).join(" ")} --help`
+      // What was probably meant comes first.
+      const lines = faults[0].startsWith("Did you mean")
+        ? [...faults, `See ${help}`]
+        : [`Wrong usage; see ${help}`, ...faults.map((fault) => `  ${fault}`)]
+      expect(stderr).toBe(`${lines.join("\n")}\n`)
     }
     const before = yield* run("--adminkey", "x", "team", "list")
     expect(before).toMatchObject({ code: 2, stderr: expect.stringContaining("Unrecognized flag: --adminkey\n") })

@@ -10,7 +10,7 @@ import { one } from "../Input.ts"
 import { print, printJson, table, yesNo } from "../Output.ts"
 import { read, write } from "./ProfileFile.ts"
 
-const accessText = ({ expires_at, key_name, role, teams }: Access): string =>
+export const accessText = ({ expires_at, key_name, role, teams }: Access): string =>
   [
     key_name === undefined ? "the admin key" : `the key ${key_name}`,
     `role ${role}`,

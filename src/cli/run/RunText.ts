@@ -17,12 +17,12 @@ import { ago, elapsed, fields, section, shortId, table, time, timeAndAge } from 
 /** With the webhooks' `names`, the table also has the webhook and the team of each run. */
 export const runTable = (runs: ReadonlyArray<RunSummary>, names: ReadonlyMap<WebhookId, string> | undefined): string =>
   table(
-    ["RUN", "STATUS", "ACCEPTED", "TITLE", ...(names ? ["WEBHOOK", "TEAM"] : []), "DURATION", "ERROR", "MODE"],
+    ["STATUS", "TITLE", "RUN", "ACCEPTED", ...(names ? ["WEBHOOK", "TEAM"] : []), "DURATION", "ERROR", "MODE"],
     runs.map((run) => [
-      shortId(run.run_id),
       phaseOf(run),
-      ago(run.accepted_at),
       titleOf(run),
+      shortId(run.run_id),
+      ago(run.accepted_at),
       ...(names
         ? [run.webhook_id === undefined ? "(chat)" : (names.get(run.webhook_id) ?? run.webhook_id), run.team]
         : []),
@@ -51,8 +51,8 @@ export const fileTable = (files: ReadonlyArray<RunFile>): string =>
   files.length === 0
     ? "The run has no files."
     : table(
-        ["ID", "NAME", "TYPE", "SIZE"],
-        files.map((file) => [file.id, file.name, file.type, file.missing ?? sizeOf(file)])
+        ["NAME", "ID", "TYPE", "SIZE"],
+        files.map((file) => [file.name, file.id, file.type, file.missing ?? sizeOf(file)])
       )
 
 const tokensText = (usage: Run["usage"]): string | undefined => {

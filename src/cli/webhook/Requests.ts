@@ -9,8 +9,8 @@ import { sampleFor as sampleRequestFor } from "../../recipes/SampleFor.ts"
 import { type Connection, send } from "../Call.ts"
 import { derived, remote } from "../Command.ts"
 import { exitCodes, Failure, refused as refusal, usage } from "../Failure.ts"
-import { listText, print, printable, printJson } from "../Output.ts"
-import { findWebhook, isId, noWebhook } from "../References.ts"
+import { isId, listText, print, printable, printJson, shortId } from "../Output.ts"
+import { findWebhook, noWebhook } from "../References.ts"
 import { sayHowToReply } from "../run/Outcome.ts"
 import { textOfAnswer, wait } from "../run/Trigger.ts"
 import { inputFlags, inputOf, isEmpty, type Sample, sampleFor, sampleOf } from "../run/TriggerInput.ts"
@@ -26,8 +26,9 @@ export const refused = derived("refused", "webhooks.requests", {
     const what = query.accepted ? "" : query.ignored ? "rejected or ignored " : "rejected "
     const text = listText<ReceivedRequest>(
       {
-        ...{ REQUEST: "request_id", TIME: "received_at", STATUS: "status", CODE: "code", FROM: "client_address" },
-        ...{ BYTES: "size", MORE: ({ repeats }) => (repeats === 0 ? "" : `+${repeats}`), DETAIL: "detail" }
+        ...{ TIME: "received_at", STATUS: "status", CODE: "code", REQUEST: ({ request_id }) => shortId(request_id) },
+        ...{ DETAIL: "detail", MORE: ({ repeats }) => (repeats === 0 ? "" : `+${repeats}`) },
+        ...{ FROM: "client_address", BYTES: "size" }
       },
       `No ${what}requests in the last 24 hours.`
     )(list)
@@ -40,7 +41,10 @@ const isVariables = (value: unknown): value is Variables => Predicate.isReadonly
 /** The input for a preview from a stored request. */
 const sampleOfReceived = Effect.fnUntraced(function* ({ call }: Connection, { id, input }: Webhook, wanted: string) {
   const { data } = yield* call((client) => client.webhooks.requests({ params: { id }, query: { accepted: "true" } }))
-  const request_id = wanted === "last" ? data.find(({ body }) => body !== undefined)?.request_id : wanted
+  const request_id =
+    wanted === "last"
+      ? data.find(({ body }) => body !== undefined)?.request_id
+      : (data.find(({ request_id }) => request_id.endsWith(wanted))?.request_id ?? wanted)
   if (request_id === undefined) {
     return yield* refusal(
       "The webhook has no stored requests in the last 24 hours",

@@ -6,7 +6,7 @@ import { isRecipeName, recipeNames, recipes, serviceOf } from "../../recipes/Rec
 import { flags } from "../Call.ts"
 import { type At, derived, group, local } from "../Command.ts"
 import { wrongUsage } from "../Failure.ts"
-import { listText, print, printable, printJson, table, time } from "../Output.ts"
+import { listText, print, printable, printJson, shortIdOf, table, time } from "../Output.ts"
 import { webhookArgument } from "../Rules.ts"
 import { cancelledText, queuedText, replayMany } from "../run/Many.ts"
 import { preview, refused, runWebhook } from "./Requests.ts"
@@ -16,7 +16,7 @@ import { describeSetup, describeToken, describeWebhook } from "./WebhookText.ts"
 const list = derived("list", "webhooks.list", {
   text: listText<Webhook>(
     {
-      ...{ ID: "id", NAME: "name", TEAM: "team" },
+      ...{ NAME: "name", ID: shortIdOf, TEAM: "team" },
       ENABLED: ({ enabled, paused_at }) => (enabled && paused_at !== undefined ? "paused" : enabled),
       ...{ "LAST TRIGGERED": "last_triggered_at", TOKEN: ({ token_hint }) => token_hint ?? "shared" }
     },

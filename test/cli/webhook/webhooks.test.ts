@@ -20,7 +20,7 @@ describe("the command line", () => {
     expect((yield* run("trigger", trigger_url)).code).toBe(0)
     yield* untilEffect(
       "it is paused",
-      Effect.map(run("webhook", "list"), ({ stdout }) => / failing +quiet +paused /.test(stdout))
+      Effect.map(run("webhook", "list"), ({ stdout }) => /failing +\S+ +quiet +paused /.test(stdout))
     )
     expect((yield* run("webhook", "show", "failing")).stdout).toMatch(
       /\nenabled +yes\npaused +since .*, automatically: the last run failed\n/
@@ -106,7 +106,7 @@ describe("the command line", () => {
 
     const listed = yield* run("run", "list", "--status", "success,error", "--search", "REVIEW A=B", "--limit", "1")
     expect(listed.stdout).toMatch(
-      /^RUN +STATUS +ACCEPTED +TITLE +WEBHOOK +TEAM +DURATION +ERROR +MODE\n[0-9a-f-]{36} +success +\d.*Z +\S.* +review +demo +\d.*\n\nOlder runs: --cursor \S+\n$/
+      /^STATUS +TITLE +RUN +ACCEPTED +WEBHOOK +TEAM +DURATION +ERROR +MODE\nsuccess +\S.* +[0-9a-f-]{36} +\d.*Z +review +demo +\d.*\n\nOlder runs: --cursor \S+\n$/
     )
     expect(yield* json("run", "list", "--search", run_id)).toMatchObject({ data: [{ run_id }], next_cursor: null })
     const narrow = [
