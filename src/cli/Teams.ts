@@ -1,5 +1,6 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Flag } from "effect/cli"
+import type { Server } from "../api/Overview.ts"
 import type { Team, TeamWork } from "../domain/Team.ts"
 import { teamNameAccepts, teamNamePattern } from "../domain/TeamName.ts"
 import { leaderKeys } from "./Access.ts"
@@ -8,6 +9,7 @@ import { flags } from "./Call.ts"
 import { derived, group, local } from "./Command.ts"
 import { usage } from "./Failure.ts"
 import { fields, listText, plural, print, printJson, section, time, timeAndAge, yesNo } from "./Output.ts"
+import { ownCommand } from "./OwnCommand.ts"
 import { teamArgument } from "./Rules.ts"
 import { cancelledText, queuedText, replayMany } from "./run/Many.ts"
 import { messageCommand } from "./run/Messages.ts"
@@ -67,6 +69,18 @@ const brokerRights = local(
   }
 )
 
+/** The ways that this server has, to be pasted. */
+const waysToLead = (team: string, url: string, server: Server | undefined): ReadonlyArray<string> => [
+  `Over HTTP, with a key of the team:
+  ${ownCommand} team leader-key create ${team} --name ${team} > ${team}.key
+  ${ownCommand} leader --url ${url} --key-file ${team}.key -- cat`,
+  ...(server === undefined
+    ? []
+    : server.bus === "embedded"
+      ? [`In the server, when it starts again:\n  ${server.command} serve --leader '${team}=cat'`]
+      : [`Over RabbitMQ, with the server's AMQP_URL:\n  ${ownCommand} leader --team ${team} -- cat`])
+]
+
 export const teams = group("team", "Teams of agents that work for webhooks.", [
   derived("list", "teams.list", {
     text: listText<Team>(
@@ -83,14 +97,17 @@ export const teams = group("team", "Teams of agents that work for webhooks.", [
   }),
   derived("create", "teams.create", {
     details:
-      "The team is running once its leader is connected to the broker; see webhook-trigger leader --help or docs/reference/amqp.md.",
+      "The team is running once its leader is connected. Prints how to connect one to this server; see also webhook-trigger leader --help and docs/use/leaders.md.",
     examples: ["webhook-trigger team create deploy", "webhook-trigger team create deploy --broker-rights"],
     rules: { team: teamArgument },
     more: { withRights, ...broker },
     also: ({ team }, { more }) => (more.withRights ? { broker_rights: rightsOf(team, more) } : {}),
-    text: ({ team }, { more }) =>
+    // The team is there, even if the server does not say more.
+    beside: (client) => Effect.map(Effect.option(client.overview.server()), Option.getOrUndefined),
+    text: ({ team }, { connection, more }, server) =>
       [
-        `Team ${team} created. Connect its leader: webhook-trigger leader --team ${team} -- <command>`,
+        `Team ${team} created. It needs a leader; replace cat by your agent, which reads the prompt and prints the answer.`,
+        ...waysToLead(team, connection.url, server),
         ...(more.withRights ? [commandsOf(rightsOf(team, more))] : [])
       ].join("\n\n")
   }),

@@ -305,8 +305,14 @@ describe("the commands of the documentation", () => {
       expect(answer).toBe(`${expected}\n`)
       await leader.stop()
     }
-    const broker = { "amqp://user:password@localhost:5672": AMQP_URL }
-    await lead("first", "review", block("docs/start/first-webhook.md", 3, broker))
+    const [agent, key] = [join(folder, "agent.mjs"), join(folder, "review.key")]
+    const [, program = ""] = /```js\n([\s\S]*?)```/.exec(
+      readFileSync(join(root, "docs/start/first-webhook.md"), "utf8")
+    )!
+    writeFileSync(agent, program)
+    const places = { "> review.key": `> ${key}`, "--key-file review.key": `--key-file ${key}`, "agent.mjs": agent }
+    const ownTeam = block("docs/start/first-webhook.md", 3, { ...places, "http://localhost:8080": url })
+    await lead("first", "review", ownTeam, "The prompt has 1 words.")
     await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
     await lead("agent", "review", block("docs/use/leaders.md", 1, { "amqp://localhost": AMQP_URL }), agentAnswer)
     await lead("amqp", "deploy", block("docs/use/leaders.md", 7, { "amqp://localhost": AMQP_URL }))
