@@ -8,7 +8,9 @@ export const valid = (setting: WebhookSetting): Value => {
     case "amount":
       return 2.5
     case "text":
-      return ["0 9 * * mon-fri Europe/Berlin", "7/min", "review"].find((text) => new RegExp(setting.pattern).test(text))!
+      return ["0 9 * * mon-fri Europe/Berlin", "7/min", "review"].find((text) =>
+        new RegExp(setting.pattern).test(text)
+      )!
     case "choice":
       return setting.words[1]!
     case "expression":
