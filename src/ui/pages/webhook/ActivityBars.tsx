@@ -7,8 +7,8 @@ const hourCount = 24
 const bar = (hour: number, height: number, line = 28): string => `M${hour * 6} ${line - height}h4.5v${height}h-4.5z`
 
 /**
- * One bar for each of the last 24 hours: runs in total, failed (red, at the bottom), cancelled (grey, above them) and unfinished (blue, at the top). One path
- * for each colour, since a page may have a hundred of these.
+ * One bar for each of the last 24 hours: runs in total, failed (red, at the bottom), cancelled (grey, above them) and unfinished
+ * (blue, at the top). One path for each colour, since a page may have a hundred of these.
  */
 export const ActivityBars = ({
   activity,
