@@ -10,7 +10,7 @@ import { useKeyedAction } from "../form/KeyedAction.ts"
 import { ErrorNotice, Notice } from "../Notice.tsx"
 import { showDirectionMarks } from "../UserText.tsx"
 import { withCode } from "../WithCode.tsx"
-import { warningFor } from "./Status.tsx"
+import { warningFor } from "./RunWarning.ts"
 
 type ErrorCode = NonNullable<Run["error"]>["code"]
 

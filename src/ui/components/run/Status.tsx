@@ -1,15 +1,6 @@
-import {
-  type FinalStatus,
-  isFinal,
-  isUnreleased,
-  phaseOf,
-  type RunPhase,
-  type RunStatus
-} from "../../../domain/run/RunStatus.ts"
-import { plainText } from "../../../domain/run/RunTitle.ts"
+import { type FinalStatus, phaseOf, type RunPhase, type RunStatus } from "../../../domain/run/RunStatus.ts"
 import { useQuestions } from "../../api/Queries.ts"
 import type { Run, Team } from "../../api/Types.ts"
-import { formatSeconds } from "../../format/Format.ts"
 import { Icon, type IconName } from "../Icon.tsx"
 import type { Tone } from "../Notice.tsx"
 
@@ -24,24 +15,7 @@ interface FinalStatusDisplay extends StatusDisplay {
   readonly plural: string
   /** Whether charts count it as a failure. */
   readonly failure: boolean
-  /** The warning on the run's page; `undefined` if the answer or the error says enough. */
-  readonly warning: ((run: Run) => { readonly title: string; readonly advice: string }) | undefined
 }
-
-/** Of an ended run whose agent may still work. */
-const stillWorking = (run: Run): string | undefined => {
-  const { cancelled_by, mode, unconfirmed } = run
-  if (unconfirmed) {
-    return "The leader did not confirm that the agent has stopped. The agent may still be working. A late answer appears here."
-  }
-  if (!isUnreleased(run)) return undefined
-  return mode === "wait" && cancelled_by === undefined
-    ? "The agent is still working. A late answer appears here. Until the leader is done, the team gets no other prompt. You can cancel the run."
-    : "The leader was told to stop but may still be working. The team gets its next prompt when the leader has stopped, or 30 seconds after that."
-}
-
-const expired = ({ sent_at, timeout_seconds = 0 }: Run): string =>
-  `It ${sent_at === undefined ? "was not sent" : "did not answer"} within ${formatSeconds(timeout_seconds)}.`
 
 /** How the UI shows each status of a run. A missing status does not compile. */
 export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus ? FinalStatusDisplay : StatusDisplay } =
@@ -53,44 +27,24 @@ export const statusDisplays: { readonly [S in RunStatus]: S extends FinalStatus 
       label: "Success",
       tone: "success",
       plural: "successes",
-      failure: false,
-      warning: undefined
+      failure: false
     },
-    error: { icon: "cross", label: "Error", tone: "danger", plural: "errors", failure: true, warning: undefined },
+    error: { icon: "cross", label: "Error", tone: "danger", plural: "errors", failure: true },
     timeout: {
       icon: "clock",
       label: "Timeout",
       tone: "warning",
       plural: "timeouts",
-      failure: true,
-      warning: (run) => ({
-        title: `${expired(run)}${run.last_step === undefined ? "" : ` Last step: ${plainText(run.last_step)}`}`,
-        advice:
-          run.sent_at === undefined
-            ? "The prompt was never sent: it waited too long for a free slot or for the team. Increase the timeout or the concurrency limit, or use more teams."
-            : (stillWorking(run) ??
-              "The team received the prompt but did not answer in time. If the work needs more time, increase the webhook's timeout. A late answer appears here.")
-      })
+      failure: true
     },
     cancelled: {
       icon: "cross",
       label: "Cancelled",
       tone: "neutral",
       plural: "cancelled",
-      failure: false,
-      warning: (run) => ({
-        title: run.source === "chat" ? "The message was cancelled." : "The run was cancelled.",
-        advice:
-          stillWorking(run) ??
-          (run.sent_at === undefined
-            ? "The prompt was never sent."
-            : "The team has stopped working on it. If an answer arrived anyway, it is shown here.")
-      })
+      failure: false
     }
   }
-
-/** The warning for an ended run, if its status has one. */
-export const warningFor = (run: Run) => (isFinal(run.status) ? statusDisplays[run.status].warning?.(run) : undefined)
 
 const phaseDisplays: { readonly [P in RunPhase]: StatusDisplay } = {
   ...statusDisplays,
