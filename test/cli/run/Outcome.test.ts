@@ -50,7 +50,7 @@ describe("the outcome of a run that a command waited for", () => {
     const id = yield* runOf("slow")
     const waiting = yield* Effect.forkChild(runWith(variables, "run", "show", id, "--wait"))
     const list = Effect.map(runWith(variables, "run", "list"), ({ stdout }) => stdout)
-    yield* repeatUntil(list, (text) => /\n\S+ +sent /.test(text))
+    yield* repeatUntil(list, (text) => /\nsent /.test(text))
     yield* Deferred.succeed(answered, undefined)
     const { code, stderr, stdout } = yield* Fiber.join(waiting)
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
