@@ -2,6 +2,7 @@
 import { expect } from "vitest"
 import { Gate } from "../../support/Gate.ts"
 import { randomFor } from "../../support/Random.ts"
+import { until } from "../../support/Until.ts"
 import { answerTo, answerWhenOpen } from "../support/Answers.ts"
 import type { Call } from "../support/Callers.ts"
 import type { Cluster } from "../support/Cluster.ts"
@@ -103,6 +104,12 @@ faultTest(
     isOver = true
     expect(await watching).toEqual([])
     const last = keys.map((key, n) => send(n % 2 ? first : second, key, `${key} last`, true))
+    // What ends before a newer one is accepted was not superseded by it.
+    const accepted = "select id from webhook_trigger.runs where prompt like '% last'"
+    await until(
+      "the last ones are accepted",
+      async () => (await cluster.storage.query(accepted)).length === keys.length
+    )
     gate.open()
     expect((await Promise.all(last)).map(({ body, nonce }) => [nonce, body?.response])).toEqual(
       keys.map((key) => [`${key} last`, answerTo(`${key} last`)])
