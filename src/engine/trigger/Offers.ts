@@ -14,7 +14,7 @@ import { type Offer, OfferStore } from "../../repo/run/OfferStore.ts"
 import * as GroupCommit from "../../runtime/GroupCommit.ts"
 import { OnThread } from "../prompt/Evaluator.ts"
 import type { RunRequest } from "./Candidates.ts"
-import type { TriggerRefused } from "./Refusals.ts"
+import { passesAfter, type TriggerRefused } from "./Refusals.ts"
 
 /** What a webhook did with a request to a shared URL. */
 export interface Offered {
@@ -51,28 +51,10 @@ const mostUnderWay = 20
 
 /** A webhook is offered what it refused for this long. */
 const offeredFor = Duration.minutes(10)
-const longestPause = Duration.seconds(30)
 /** Of a webhook: more are not offered again. */
 const limits = { offers: 1_000, length: 50_000_000 }
 /** Webhooks whose offers are made at once. */
 const atOnce = 20
-
-/** After which time it may pass; `undefined`: not by itself, or not soon. */
-const passesAfter = (refusal: TriggerRefused, tries: number): Duration.Duration | undefined => {
-  switch (refusal._tag) {
-    case "BudgetExceeded":
-    case "RateLimited":
-      return Duration.millis(Math.max(1_000, refusal.retry_after_ms))
-    case "Unavailable":
-    case "TeamNotRunning":
-    case "TooManyQueued":
-      return backoff(tries)
-    default:
-      return undefined
-  }
-}
-
-const backoff = (tries: number) => Duration.min(Duration.seconds(2 ** Math.min(tries - 1, 10)), longestPause)
 
 /** If it passes before `until`, when to offer the request again. */
 const dueAfter = (

@@ -1,4 +1,5 @@
 /** Why a webhook starts no run. */
+import { Duration } from "effect"
 import type * as Errors from "../../domain/Errors.ts"
 
 export type Refused =
@@ -39,3 +40,22 @@ const texts: { readonly [Tag in Refused["_tag"]]?: string } = {
 /** For people who did not call the webhook themselves. */
 export const textOf = ({ _tag }: { readonly _tag: string }): string =>
   texts[_tag as Refused["_tag"]] ?? "The webhook refuses it."
+
+/** After which time it may pass; `undefined`: not by itself, or not soon. */
+export const passesAfter = (refusal: TriggerRefused, tries: number): Duration.Duration | undefined => {
+  switch (refusal._tag) {
+    case "BudgetExceeded":
+    case "RateLimited":
+      return Duration.millis(Math.max(1_000, refusal.retry_after_ms))
+    case "Unavailable":
+    case "TeamNotRunning":
+    case "TooManyQueued":
+      return backoff(tries)
+    default:
+      return undefined
+  }
+}
+
+/** Between two tries of what may pass at any time. */
+export const longestPause = Duration.seconds(30)
+const backoff = (tries: number) => Duration.min(Duration.seconds(2 ** Math.min(tries - 1, 10)), longestPause)

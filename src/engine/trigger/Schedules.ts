@@ -6,11 +6,9 @@ import { nextTime } from "../../domain/webhook/Schedule.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import * as Input from "../prompt/Input.ts"
-import type { TriggerRefused } from "./Refusals.ts"
+import { longestPause, passesAfter } from "./Refusals.ts"
 import { Trigger } from "./Trigger.ts"
 
-/** What a webhook refused for a moment is tried again after that. */
-const pause = Duration.seconds(30)
 /** Webhooks that are triggered at once. */
 const portion = 20
 
@@ -18,9 +16,6 @@ const request_hash = createHash("sha256").update("schedule").digest()
 
 /** It was edited or disabled after it was read. */
 class Obsolete extends Data.TaggedError("Obsolete") {}
-
-const passes = (refusal: TriggerRefused | Obsolete): boolean =>
-  ["TeamNotRunning", "TooManyQueued", "BudgetExceeded", "RateLimited", "Unavailable"].includes(refusal._tag)
 
 /**
  * Triggers webhooks by their `schedule`. Driven by the rows: each says when it is due until it was triggered, and the time is
@@ -54,7 +49,9 @@ export const make: Effect.Effect<Effect.Effect<void, Unavailable>, never, Trigge
         const started = yield* Effect.result(start(webhook, at!, now))
         if (Result.isFailure(started)) {
           const refusal = started.failure
-          if (passes(refusal)) return void resting.set(id, DateTime.addDuration(now, pause))
+          const pause = refusal._tag === "Obsolete" ? undefined : passesAfter(refusal, 1)
+          // A limit may be raised before its time.
+          if (pause !== undefined) return void resting.set(id, DateTime.addDuration(now, longestPause))
           if (refusal._tag !== "Obsolete" && refusal._tag !== "NotFound") {
             yield* Effect.logWarning("The webhook refused the request of its schedule", refusal).pipe(
               Effect.annotateLogs({ team, webhook_id: id })
