@@ -239,7 +239,7 @@ export class HttpLeaderStore extends Context.Service<HttpLeaderStore>()("webhook
         const [row] = yield* sql<{ readonly is_free: boolean }>`
           with ${relaxed}, withdrawn as (
             update webhook_trigger.http_leaders h set run_id = null from relaxed
-            where ${offered} and not ${isLed(sql, now)} returning h.team
+            where ${offered} and not ${isLed(sql, timeOf(sql, now))} returning h.team
           )
           select exists (select from withdrawn)
             or not exists (select from webhook_trigger.http_leaders h where ${offered}) as is_free`
@@ -259,7 +259,9 @@ export class HttpLeaderStore extends Context.Service<HttpLeaderStore>()("webhook
       /** The teams whose leaders are present. */
       ledTeams: (now: DateTime.Utc) =>
         bounded(
-          Effect.map(sql<{ readonly team: TeamName }>`${ledTeams(sql, now)}`, (rows) => rows.map(({ team }) => team))
+          Effect.map(sql<{ readonly team: TeamName }>`${ledTeams(sql, timeOf(sql, now))}`, (rows) =>
+            rows.map(({ team }) => team)
+          )
         ).pipe(whenTraced("HttpLeaderStore.ledTeams"))
     }
   })

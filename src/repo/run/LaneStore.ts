@@ -117,10 +117,32 @@ const dueOf = (sql: SqlClient.SqlClient, time: Statement.Fragment): Statement.Fr
   return sql`to_json(array(${rows.reduce((some, row) => sql`${some} union all ${row}`)}))`
 }
 
+interface ClaimedTick {
+  readonly led: ReadonlyArray<TeamName>
+  readonly due: ReadonlyArray<DueWork> | null
+}
+
+/** The text is put together once, as every server asks each second. Its parameters: the time, and the pause in milliseconds. */
+const claimOf = (sql: SqlClient.SqlClient): string => {
+  const [time, pause] = [sql.literal("$1::timestamptz"), sql.literal("$2::int")]
+  const [text] = sql`
+    with relaxed as materialized (select set_config('synchronous_commit', 'off', true)), free as materialized (
+      select one from webhook_trigger.ticks
+      where ticked_at <= ${time} - ${pause} * interval '1 millisecond' or ticked_at > ${time} + interval '1 minute'
+      for no key update skip locked
+    ), claimed as (
+      update webhook_trigger.ticks t set ticked_at = ${time} from free, relaxed where t.one = free.one
+      returning t.one
+    )
+    select to_json(array(${ledTeams(sql, time)})) as led, (select ${dueOf(sql, time)} from claimed) as due`.compile()
+  return text
+}
+
 /** The runs that wait and that are out, for the work of each second. */
 export class LaneStore extends Context.Service<LaneStore>()("webhook-trigger/LaneStore", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const claim = claimOf(sql)
 
     /**
      * Asks for the work of this second: the only statement that a server makes each second while there is none. One server
@@ -128,18 +150,7 @@ export class LaneStore extends Context.Service<LaneStore>()("webhook-trigger/Lan
      * `HttpLeaderStore`.
      */
     const claimTick = Effect.fn("LaneStore.claimTick")(function* (now: DateTime.Utc, isHere: boolean) {
-      const time = sql`${DateTime.toDateUtc(now)}::timestamptz`
-      const [row] = yield* sql<{ readonly led: ReadonlyArray<TeamName>; readonly due: ReadonlyArray<DueWork> | null }>`
-        with relaxed as materialized (select set_config('synchronous_commit', 'off', true)), free as materialized (
-          select one from webhook_trigger.ticks
-          where ticked_at <= ${time} - ${isHere ? ownPause : takenOverAfter} * interval '1 millisecond'
-            or ticked_at > ${time} + interval '1 minute'
-          for no key update skip locked
-        ), claimed as (
-          update webhook_trigger.ticks t set ticked_at = ${time} from free, relaxed where t.one = free.one
-          returning t.one
-        )
-        select to_json(array(${ledTeams(sql, now)})) as led, (select ${dueOf(sql, time)} from claimed) as due`
+      const [row] = yield* sql.unsafe<ClaimedTick>(claim, [DateTime.toDateUtc(now), isHere ? ownPause : takenOverAfter])
       return { ledTeams: row!.led, ...(row!.due !== null && { due: new Set(row!.due) }) }
     }, bounded)
 
