@@ -71,7 +71,7 @@ const gemini = {
     )
 }
 
-/** As docs/use/leaders.md has it. */
+/** As docs/use/agents.md has it. */
 const geminiTools = { mcpServers: { webhook: { command: "node", args: ["$WEBHOOK_TOOLS"], trust: true } } }
 
 const opencode = {

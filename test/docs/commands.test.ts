@@ -59,7 +59,7 @@ const notRun: { readonly [page: string]: { readonly [block: number]: string } } 
     2: "test/http/manage/chains.test.ts adds chains",
     3: "is a setting, which test/engine/egress/AddressPolicy.test.ts reads"
   },
-  "docs/use/leaders.md": { 4: "needs Gemini CLI; test/agents runs it" },
+  "docs/use/agents.md": { 4: "needs Gemini CLI; test/agents runs it" },
   "docs/sources/generic.md": { 0: "sources.test.ts does" }
 }
 
@@ -178,18 +178,18 @@ describe("the commands of the documentation", () => {
 
   it.each([
     ["README.md", () => block("README.md", 1, here), agentAnswer],
-    ["docs/use/leaders.md", () => block("docs/use/leaders.md", 0), agentAnswer],
+    ["docs/use/agents.md", () => block("docs/use/agents.md", 0), agentAnswer],
     [
-      "docs/use/leaders.md: a workspace",
+      "docs/use/agents.md: a workspace",
       () =>
-        block("docs/use/leaders.md", 2, { "https://github.com/acme/shop": repository, "npm ci": "test -f README.md" }),
+        block("docs/use/agents.md", 2, { "https://github.com/acme/shop": repository, "npm ci": "test -f README.md" }),
       agentAnswer
     ],
-    ["docs/use/leaders.md: models and permissions", () => block("docs/use/leaders.md", 3), agentAnswer],
-    ["docs/use/leaders.md: ACP", () => block("docs/use/leaders.md", 5), "You said: "],
+    ["docs/use/agents.md: models and permissions", () => block("docs/use/agents.md", 3), agentAnswer],
+    ["docs/use/agents.md: ACP", () => block("docs/use/agents.md", 5), "You said: "],
     [
-      "docs/use/leaders.md: OpenAI",
-      () => block("docs/use/leaders.md", 6, { "OPENAI_API_KEY=…": "OPENAI_API_KEY=fake" }),
+      "docs/use/agents.md: OpenAI",
+      () => block("docs/use/agents.md", 6, { "OPENAI_API_KEY=…": "OPENAI_API_KEY=fake" }),
       agentAnswer
     ],
     [
@@ -249,19 +249,19 @@ describe("the commands of the documentation", () => {
     expect(output).toMatch(/^Review main\nsuccess\t\d+\n$/)
   })
 
-  it("docs/use/webhooks.md: a request with a file, runs that start later and by a schedule, and a webhook that shares another one's URL", async () => {
+  it("docs/use/webhooks.md, docs/use/limits.md, docs/use/filters.md: a request with a file, runs that start later and by a schedule, and a webhook that shares another one's URL", async () => {
     writeFileSync(join(folder, "server.log"), "out of memory")
     // The demo webhook has another variable.
     const example = { "http://localhost:8080/webhook/trigger/whk_…": demoUrl, "task=": "name=" }
     expect(await shell(block("docs/use/webhooks.md", 0, example), {})).toContain('"accepted"')
     const variables = { WEBHOOK_TRIGGER_URL: embedded.url }
     await shell("webhook-trigger team create review && webhook-trigger team create triage", variables)
-    const later = block("docs/use/webhooks.md", 1, { '"app":': '"name":', "app=": "name=" })
+    const later = block("docs/use/limits.md", 0, { '"app":': '"name":', "app=": "name=" })
     const output = await shell(later, { TRIGGER_URL: demoUrl })
     expect(new Set(output.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g))).toHaveProperty("size", 2)
-    const scheduled = block("docs/use/webhooks.md", 2, { "--team ops": "--team review" })
+    const scheduled = block("docs/use/limits.md", 1, { "--team ops": "--team review" })
     expect(await shell(scheduled, variables)).toContain("digest")
-    expect(await shell(block("docs/use/webhooks.md", 3), variables)).toContain("pushes")
+    expect(await shell(block("docs/use/filters.md", 0), variables)).toContain("pushes")
   })
 
   it("docs/use/mcp.md, docs/run/access.md: making a webhook a tool, with a key for its assistant", async () => {
@@ -273,7 +273,7 @@ describe("the commands of the documentation", () => {
     expect(await shell(access, variables)).toMatch(/whp_/)
   })
 
-  it("docs/run/deploy.md, docs/start/first-webhook.md, docs/use/leaders.md: a server on PostgreSQL and RabbitMQ, and leaders", async () => {
+  it("docs/run/deploy.md, docs/start/first-webhook.md, docs/use/agents.md, docs/use/leaders.md: a server on PostgreSQL and RabbitMQ, and leaders", async () => {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}`
     const ready = () =>
@@ -314,15 +314,15 @@ describe("the commands of the documentation", () => {
     const ownTeam = block("docs/start/first-webhook.md", 3, { ...places, "http://localhost:8080": url })
     await lead("first", "review", ownTeam, "The prompt has 1 words.")
     await shell("webhook-trigger team create deploy", { WEBHOOK_TRIGGER_URL: url })
-    await lead("agent", "review", block("docs/use/leaders.md", 1, { "amqp://localhost": AMQP_URL }), agentAnswer)
-    await lead("amqp", "deploy", block("docs/use/leaders.md", 7, { "amqp://localhost": AMQP_URL }))
+    await lead("agent", "review", block("docs/use/agents.md", 1, { "amqp://localhost": AMQP_URL }), agentAnswer)
+    await lead("amqp", "deploy", block("docs/use/leaders.md", 0, { "amqp://localhost": AMQP_URL }))
     const file = join(folder, "deploy.url")
     writeFileSync(file, AMQP_URL, { mode: 0o600 })
     const asUser = process.geteuid!() === 0 ? " --user nobody" : ""
     await lead(
       "user",
       "deploy",
-      block("docs/use/leaders.md", 8, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
+      block("docs/use/leaders.md", 1, { "/etc/webhook-trigger/deploy.url": file, " --user agent": asUser })
     )
     await server.stop()
   })

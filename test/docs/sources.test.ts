@@ -31,9 +31,9 @@ describe("a page", async () => {
   const page = pageOf("generic")
 
   it("may wrap lines, and link to other pages", () => {
-    const note = "- See [webhooks](../use/webhooks.md#share-a-url),\n  “Share a\n  URL”.\n"
+    const note = "- See [filters](../use/filters.md#share-a-url),\n  “Share a\n  URL”.\n"
     const { notes } = compiled(page.replace("## Notes\n\n", `$&${note}`))
-    expect(notes).toEqual(["See docs/use/webhooks.md, “Share a URL”.", ...recipes.generic.notes])
+    expect(notes).toEqual(["See docs/use/filters.md, “Share a URL”.", ...recipes.generic.notes])
   })
 
   it.each([

@@ -37,7 +37,7 @@ export const gemini = programPreset({
     ...(session === undefined ? [] : ["--resume", session]),
     ...options
   ],
-  // It takes servers from its settings alone, in which they may name a variable: docs/use/leaders.md.
+  // It takes servers from its settings alone, in which they may name a variable: docs/use/agents.md.
   tools: ({ script }) => ({ env: { WEBHOOK_TOOLS: script } }),
   permissions: ["--approval-mode", "--yolo", "-y", "--policy", "--admin-policy", "--allowed-tools"],
   requests: { model: ["--model", "-m"], hidesCost: true },
