@@ -1,13 +1,14 @@
 /**
  * The contract for people: a page made from the OpenAPI document. Written by hand: `HttpApiScalar` and `HttpApiSwagger`
- * need scripts, and this page must work without scripts and without other servers.
+ * need scripts, and this page must work without scripts and without other servers. Its own script only adds the search.
  */
 import { createHash } from "node:crypto"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { OpenApi } from "effect/http-api"
 import { titles } from "../../api/ProblemTitles.ts"
 import { ifApiDocs } from "../access/OperationsAccess.ts"
+import { below, UiPath } from "../request/UiPath.ts"
 import { Html, html, prose } from "./Html.ts"
 import { makeDocument, operationsIn } from "./OpenApi.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
@@ -81,58 +82,106 @@ ${body === undefined ? "" : html`<h4>Body</h4>${typeOf(body)}`}
 
 const style = `
 :root { color-scheme: light dark; --line: light-dark(#ddd, #444); --soft: light-dark(#f6f6f4, #242426) }
-body { font: 16px/1.6 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 2rem 1.2rem 6rem }
+body { background: Canvas; color: CanvasText; font: 16px/1.6 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 2rem 1.2rem 6rem }
 h1, h2, h3 { line-height: 1.25; margin: 2.2em 0 .5em } h1 { margin-top: 0 } h4 { margin: 1.2em 0 .3em }
 h2 { border-top: 1px solid var(--line); padding-top: 1em }
 code { font: .9em ui-monospace, monospace; background: var(--soft); padding: .1em .3em; border-radius: .25em; overflow-wrap: anywhere }
 .address code { display: inline-block; padding: .5em .8em }
 dl { margin: .3em 0 .3em .2em; padding-left: 1em; border-left: 2px solid var(--line) } dd { margin: 0 0 .6em 1em }
 table { border-collapse: collapse; width: 100% } td { border-top: 1px solid var(--line); padding: .4em .8em .4em 0; vertical-align: top; overflow-wrap: anywhere }
-nav ul { columns: 16rem; padding-left: 1.2em } :target { outline: 2px solid; outline-offset: .4em }
+html { scroll-padding-top: 5rem } nav > ul { columns: 20rem; padding: 0; list-style: none } nav ul ul { padding-left: 1.2em }
+nav > ul > li { margin-bottom: .8em } nav > ul > li > a { font-weight: 600 } nav li li { break-inside: avoid }
+[role=search] { position: sticky; top: 0; padding: .8em 0; background: Canvas } input { font: inherit; width: min(24rem, 60%); padding: .3em .6em }
+:target { outline: 2px solid; outline-offset: .4em } [hidden] { display: none !important }
 `
 
-const pageOf = (document: OpenApi.OpenAPISpec): Html => {
+/**
+ * Shows only the operations, errors and schemas with all words in their title, description or fields. A link to a hidden one ends
+ * the search.
+ */
+const script = `
+const box = document.querySelector("[role=search]"), input = box.querySelector("input"), output = box.querySelector("output")
+const textOf = (entry) => [...entry.querySelectorAll("h3, p, dt, div > dd")].map((part) => part.textContent.toLowerCase()).join(" ")
+const entries = [...document.querySelectorAll("main section section, #problems dl > div")].map((entry) => [entry, textOf(entry)])
+const find = () => {
+  const words = input.value.toLowerCase().split(/\\s+/)
+  for (const [entry, text] of entries) entry.hidden = !words.every((word) => text.includes(word))
+  for (const group of document.querySelectorAll("main > section")) {
+    group.hidden = !group.querySelector(":scope > section:not([hidden]), dl > div:not([hidden])")
+  }
+  for (const link of document.querySelectorAll("nav a")) link.parentElement.hidden = document.getElementById(link.hash.slice(1)).hidden
+  output.textContent = input.value.trim() === "" ? "" : entries.filter(([entry]) => !entry.hidden).length + " found"
+}
+box.hidden = false
+input.addEventListener("input", find)
+addEventListener("hashchange", () => {
+  const target = document.getElementById(location.hash.slice(1))
+  if (target === null || target.closest("[hidden]") === null) return
+  input.value = ""
+  find()
+  target.scrollIntoView()
+})
+find()
+`
+
+const pageOf = (document: OpenApi.OpenAPISpec, home: string | undefined): Html => {
   const operations = operationsIn(document).map(({ method, operation: it, path }) => ({
     tag: it.tags[0],
     part: operation(method, path, it),
     it
   }))
+  const groups = document.tags.map((tag) => ({
+    ...tag,
+    id: `group-${tag.name.toLowerCase().replaceAll(/\W+/g, "-")}`,
+    operations: operations.filter((each) => each.tag === tag.name)
+  }))
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${document.info.title}: HTTP API</title>
 <style>${new Html(style)}</style></head><body>
+<header>${home === undefined ? "" : html`<p><a href="${home}">← Web UI</a></p>`}
 <h1>${document.info.title}: HTTP API</h1>
 <p>${document.info.description ?? ""} For machines: <a href="openapi.json">openapi.json</a>.</p>
 <p>Callers need only a trigger URL. The <code>/api</code> operations require
-<code>Authorization: Bearer &lt;admin key&gt;</code>. Bodies are JSON in UTF-8; times are RFC 3339 in UTC.</p>
-<nav><ul>${operations.map(({ it }) => html`<li><a href="#${it.operationId}">${it.summary ?? it.operationId}</a></li>`)}
+<code>Authorization: Bearer &lt;admin key&gt;</code>. Bodies are JSON in UTF-8; times are RFC 3339 in UTC.</p></header>
+<div role="search" hidden><label>Search: <input type="search"></label> <output></output></div>
+<nav aria-label="Contents"><ul>${groups.map(
+    ({ id, name, operations }) =>
+      html`<li><a href="#${id}">${name}</a><ul>${operations.map(({ it }) => html`<li><a href="#${it.operationId}">${it.summary ?? it.operationId}</a></li>`)}</ul></li>`
+  )}
 <li><a href="#problems">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul></nav>
-${document.tags.map(
-  ({ name, description = "" }) =>
-    html`<h2>${name}</h2><p>${prose(description)}</p>${operations.filter(({ tag }) => tag === name).map(({ part }) => part)}`
-)}
-<h2 id="problems">Errors</h2>
+<main>${groups.map(
+    ({ id, name, description = "", operations }) =>
+      html`<section id="${id}"><h2>${name}</h2><p>${prose(description)}</p>${operations.map(({ part }) => part)}</section>`
+  )}
+<section id="problems"><h2>Errors</h2>
 <p>Every error is <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is one of these.</p>
-<dl>${Object.entries(titles).map(([code, title]) => html`<dt id="${code}"><code>${code}</code></dt><dd>${prose(title)}.</dd>`)}</dl>
-<h2 id="schemas">Schemas</h2>
+<dl>${Object.entries(titles).map(([code, title]) => html`<div id="${code}"><dt><code>${code}</code></dt><dd>${prose(title)}.</dd></div>`)}</dl></section>
+<section id="schemas"><h2>Schemas</h2>
 ${Object.entries(document.components.schemas).map(([name, shape]) =>
   name === "Int"
     ? html``
     : html`<section id="schema-${name}"><h3>${name}</h3><p>${prose((shape as Shape).description ?? "")}</p>${typeOf(shape as Shape)}</section>`
-)}
+)}</section></main>
+<script>${new Html(script)}</script>
 </body></html>
 `
 }
 
-/** Allows only the page's own style, by its hash. */
-const policy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+const hashOf = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+
+/** Allows only the page's own style and script, by their hashes. */
+const policy = `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 /** Created by the first request for it, like the document. */
-const make = Effect.cached(
-  Effect.sync(() =>
-    HttpServerResponse.text(pageOf(makeDocument()).text, {
-      contentType: "text/html; charset=utf-8",
-      headers: { "content-security-policy": policy }
+const make = Effect.flatMap(UiPath, (path) =>
+  Effect.cached(
+    Effect.sync(() => {
+      const home = Option.map(path, (path) => `.${below(path, "/")}`)
+      return HttpServerResponse.text(pageOf(makeDocument(), Option.getOrUndefined(home)).text, {
+        contentType: "text/html; charset=utf-8",
+        headers: { "content-security-policy": policy }
+      })
     })
   )
 )

@@ -1,5 +1,5 @@
 /** The OpenAPI document describes the server: it is valid and complete, and every response in it exists. */
-import { randomUUID } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { DateTime, Duration, Effect } from "effect"
@@ -887,14 +887,29 @@ describe("/openapi.json", () => {
 })
 
 describe("/docs", () => {
-  it.live("is one page without scripts and without requests to another server", function* () {
+  it.live("is one page without requests to another server, whose only script is its own search", function* () {
     const { http } = yield* start()
     const { text, headers, status } = yield* http("GET", "/docs")
     expect(status).toBe(200)
     expect(headers.get("content-type")).toBe("text/html; charset=utf-8")
-    expect(headers.get("content-security-policy")!).toMatch(/^default-src 'none'; style-src 'sha256-[^' ]+';/)
-    expect(headers.get("content-security-policy")!).not.toMatch(/unsafe/)
-    expect(text).not.toMatch(/<script|<link|<img|<iframe|\ssrc=|https?:\/\/|@import|url\(|\sstyle=|\son\w+=/i)
+    const [, script = ""] = /<script>([\s\S]*?)<\/script>/.exec(text)!
+    const hash = createHash("sha256").update(script).digest("base64")
+    const policy = headers.get("content-security-policy")!
+    expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[^' ]+'; script-src 'sha256-[^' ]+';/)
+    expect(policy).toContain(`script-src 'sha256-${hash}';`)
+    expect(policy).not.toMatch(/unsafe/)
+    const withoutScript = text.replace(`<script>${script}</script>`, "")
+    expect(withoutScript).not.toMatch(/<script|<link|<img|<iframe|\ssrc=|https?:\/\/|@import|url\(|\sstyle=|\son\w+=/i)
+  })
+
+  it.live("lists the operations by group, and leads back to the web UI", function* () {
+    const { http } = yield* start()
+    const { text } = yield* http("GET", "/docs")
+    const [contents = ""] = /<nav [\s\S]*?<\/nav>/.exec(text)!
+    const teams = contents.slice(contents.indexOf(">Teams<"), contents.indexOf("</ul>", contents.indexOf(">Teams<")))
+    expect(teams).toContain(">Create a team</a>")
+    expect(teams).not.toContain(">Find runs</a>")
+    expect(text).toContain('<a href="./">← Web UI</a>')
   })
 
   it.live("has an anchor for every operation, every code and every link in it", function* () {
@@ -906,7 +921,7 @@ describe("/docs", () => {
     }
     for (const code of Object.keys(titles)) expect(ids.has(code), code).toBe(true)
     for (const [, id] of text.matchAll(/href="#([^"]+)"/g)) expect(ids.has(id), id).toBe(true)
-    const withoutTags = text.replaceAll(/<style>[\s\S]*?<\/style>|<[^>]*>/g, "")
+    const withoutTags = text.replaceAll(/<(style|script)>[\s\S]*?<\/\1>|<[^>]*>/g, "")
     expect(withoutTags).not.toMatch(/undefined|\[object|`/)
   })
 })

@@ -51,6 +51,30 @@ describe("accessibility by every rule of axe", () => {
     await page.context().close()
   })
 
+  it("has no violation in the API's description, light and dark, whose search shows what has all words", async () => {
+    const page = await ui.newPage()
+    await page.goto("/docs")
+    const entry = (name: string) => page.getByRole("main").getByRole("heading", { level: 3, name, exact: true })
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme })
+      expect(await axe(page, colorScheme === "dark" ? "colours" : undefined), colorScheme).toEqual([])
+    }
+    await page.getByRole("searchbox", { name: "Search" }).fill("pause team")
+    await page.getByText(/^\d+ found$/).waitFor()
+    expect(await entry("Pause a team").isVisible()).toBe(true)
+    expect(await entry("Read the audit events").isVisible()).toBe(false)
+    expect(await page.getByRole("navigation").getByRole("link", { name: "Sessions", exact: true }).isVisible()).toBe(
+      false
+    )
+    // A link to what the search has hidden ends it.
+    await page.evaluate("location.hash = 'schemas'")
+    await page.evaluate("location.hash = 'internal_error'")
+    await eventually(() => page.getByRole("searchbox").inputValue()).toBe("")
+    expect(await entry("Read the audit events").isVisible()).toBe(true)
+    expect(errorsOf(page)).toEqual([])
+    await page.context().close()
+  })
+
   it("has no violation in dialogs, lists, faults and details", async () => {
     const page = await ui.newPage({ signedIn: true })
     const found: Array<string> = []

@@ -58,6 +58,7 @@ describe("a host that leaves the UI at a path", () => {
     expect((await get(`${origin}/icon.svg`))[0]).toBe(404)
     expect((await get(`${origin}/sign-in/provider`))[0]).toBe(404)
     expect((await fetch(`${origin}${path}/runs`, { method: "POST" })).status).toBe(405)
+    expect((await get(`${origin}/docs`))[1]).toContain(`<a href=".${path}/">← Web UI</a>`)
   })
 
   it("signs a person in there, shows pages by links and by addresses, and signs out", async () => {
@@ -109,6 +110,7 @@ describe("a host without the UI", () => {
   it("has no page, no asset and no sign-in at a provider, and offers none", async () => {
     const origin = await startHost(UiPath.none)
     expect(await get(`${origin}/runs`)).toEqual([200, "the host's own page"])
+    expect((await get(`${origin}/docs`))[1]).not.toContain("Web UI")
     for (const absent of ["/teams", "/icon.svg", "/sign-in/provider", "/sign-in/callback"]) {
       expect([absent, (await get(origin + absent))[0]]).toEqual([absent, 404])
     }
