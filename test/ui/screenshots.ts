@@ -151,10 +151,10 @@ try {
   }
   const { github, run } = await fill()
   const browser = await sharedBrowser()
-  const open = async ({ dark = false, width = 1280 } = {}) => {
+  const open = async ({ dark = false } = {}) => {
     const context = await browser.newContext({
       ...{ baseURL: url, locale: "en-GB", colorScheme: dark ? "dark" : "light", reducedMotion: "reduce" },
-      viewport: { width, height: 900 }
+      viewport: { width: 1280, height: 900 }
     })
     await context.request.post("/api/session", { data: { key } })
     return context.newPage()
@@ -164,24 +164,15 @@ try {
     await page.getByText(text).first().waitFor()
     await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
   }
-  const [light, dark, phone] = [await open(), await open({ dark: true }), await open({ dark: true, width: 390 })]
+  const [light, dark] = [await open(), await open({ dark: true })]
   const pages: ReadonlyArray<readonly [name: string, path: string, text: string]> = [
     ["overview", "/", "Waiting for you"],
-    ["runs", "/runs", "Add retries to the S3 client"],
     ["run", `/runs/${run}`, "Two things should change"],
-    ["webhooks", "/webhooks", "Review pull requests"],
     ["webhook", `/webhooks/${github}`, "Slots in use"],
-    ["settings", `/webhooks/${github}?tab=settings`, "defaults"],
-    ["test", `/webhooks/${github}?tab=test`, "Send test"],
-    ["new-webhook", "/webhooks/new?from=github", "Customize"],
-    ["how-to-call", `/webhooks/${github}/call`, "Examples"],
-    ["teams", "/teams", "support"],
-    ["team", "/teams/review", "Recent runs"]
+    ["new-webhook", "/webhooks/new?from=github", "Customize"]
   ]
   for (const [name, path, text] of pages) await shoot(light, path, text, name)
-  await shoot(dark, "/", "Waiting for you", "overview-dark")
   await shoot(dark, `/runs/${run}`, "Two things should change", "run-dark")
-  await shoot(phone, `/webhooks/${github}`, "Slots in use", "webhook-dark-phone")
   await browser.close()
 } finally {
   child.kill("SIGKILL")
