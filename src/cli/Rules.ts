@@ -192,7 +192,8 @@ export const variables = {
 
 /** `default` gives a setting back to its default. */
 const setting = (setting: WebhookSetting) => (): Rule => {
-  const word = { value: setting.value, about: `${setting.help}; \`default\` is ${setting.default}` }
+  const help = setting.written === undefined ? setting.help : `${setting.help}; ${setting.written}`
+  const word = { value: setting.value, about: `${help}; \`default\` is ${setting.default}` }
   const says = `${accepts(setting)}, or \`default\``
   const rule = flag(setting.option, word, ([text]) => (text === "default" ? null : valueOf(setting, text)), {
     accepts: says,

@@ -7,6 +7,8 @@ export const settingGroups = {
   template: "Input and template",
   callers: "Callers",
   requests: "Requests",
+  bursts: "Bursts and newer requests",
+  approval: "Approval",
   limits: "Limits",
   agent: "Agent",
   failures: "Unavailable teams and retries",
@@ -26,6 +28,8 @@ interface Described {
   readonly value: string
   /** For the command line's help and the web UI's form, without a full stop. */
   readonly help: string
+  /** How its text is written, for the command line's help. The form has a field for each part. */
+  readonly written?: string
   /** The default in words: `the server's WEBHOOK_TIMEOUT`. */
   readonly default: string
   /** The field of `GET /api/server` with the default, if the server has one. */

@@ -298,7 +298,8 @@ export const webhookSettings = {
     label: "Retries",
     option: "retries",
     value: "retries/seconds",
-    help: "The maximum number of retries of a failed run, and the first delay in seconds, such as 3/60; the delay doubles each time",
+    help: "The maximum number of retries of a failed run, and the first delay, which doubles each time",
+    written: "such as 3/60 for 60 seconds",
     default: "none"
   },
   shares: {
@@ -364,7 +365,7 @@ export const webhookSettings = {
   },
   approval: {
     kind: "choice",
-    group: "requests",
+    group: "approval",
     words: ["none", "required"],
     description:
       "Whether a person must approve each run before its prompt is sent: no (`none`, the default), or yes (`required`). Until then, the run holds neither a slot nor its team; after 7 days without a decision it is cancelled. Callers cannot wait for the answer. This applies to all requests, tool calls, chains and replies. What operators who may approve start, replay or reply themselves needs no approval, nor do retries.",
@@ -376,7 +377,7 @@ export const webhookSettings = {
   },
   approvers: {
     kind: "list",
-    group: "requests",
+    group: "approval",
     most: 50,
     pattern: approverPattern,
     accepts:
@@ -391,31 +392,34 @@ export const webhookSettings = {
   },
   coalesce: {
     kind: "window",
-    group: "requests",
+    group: "bursts",
     longest: 3_600,
     description:
       "Combines requests with the same value of `key` (a variable as in the template) into one run if they arrive within `within` seconds of the first; with `quiet`, only while each arrives within so many seconds of the one before. The run then joins the team's lane with the values of the last request. Its prompt can say how many there were (`{{combined.count}}`) and, with `collect: all`, use the values of all (`{{combined.requests}}`). All callers get the run's id; none can wait for the answer. Default: each request starts a run.",
     label: "Combine bursts",
     option: "coalesce",
     value: "key seconds",
-    help: "Combines requests with the same value of a variable into one run, within some seconds of the first, such as branch 30; with quiet=10, until none comes for 10 seconds; with collect=all, the prompt can list them all",
+    help: "Combines requests with the same value of a variable into one run: those within some time of the first, or until none comes for a shorter time",
+    written:
+      "such as `branch 30` for 30 seconds; with `quiet=10`, until none comes for 10 seconds; with `collect=all`, the prompt can list them all",
     default: "off"
   },
   singleton: {
     kind: "singleton",
-    group: "requests",
+    group: "bursts",
     maxLength: 1_000,
     description:
       "One run at a time for each `key`, a template over the same values as `thread_key`, such as `{{payload.pull_request.id}}`. `on_new` says what happens to a request while a run with its key is queued, collects requests, waits for its approval, is in progress or waits for a retry. `queue`: it starts a run as usual, and the key is only for `cancel_if`. `skip`: it is ignored, and the response has the `run_id` of that run. `supersede`: its run replaces older ones with the key, which are cancelled (`supersede_when`). A request for which a value is missing, or whose key is blank, stands alone. So do test requests, tools, replies and replays. Default: off.",
     label: "One run at a time",
     option: "singleton",
     value: "template word",
-    help: "One run at a time for each key, and what a new request does: `queue`, `skip` or `supersede`, such as {{payload.pull_request.id}} supersede",
+    help: "One run at a time for each key, a template; a new request waits (`queue`), is ignored (`skip`), or replaces the older ones (`supersede`)",
+    written: "such as {{payload.pull_request.id}} supersede",
     default: "off"
   },
   supersede_when: {
     kind: "choice",
-    group: "requests",
+    group: "bursts",
     words: ["accepted", "started"],
     description:
       "With `singleton` and `on_new: supersede`, when a newer run replaces the one in progress: as soon as it is accepted, and approved if it needs approval (`accepted`, the default), or only when it starts itself (`started`). As a team works on one run at a time, the run in progress may then finish; if it fails, it is not retried. Runs that wait are replaced as soon as the newer one is accepted, in either case.",
@@ -427,7 +431,7 @@ export const webhookSettings = {
   },
   cancel_if: {
     kind: "expression",
-    group: "requests",
+    group: "bursts",
     language: "JMESPath",
     maxLength: 4_096,
     description:

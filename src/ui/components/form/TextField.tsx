@@ -22,6 +22,8 @@ interface TextFieldProps {
   readonly rows?: number
   /** A control at the end of the label's line. */
   readonly labelEnd?: ReactNode
+  /** A control beside the input. */
+  readonly inputEnd?: ReactNode
   readonly hideLabel?: boolean
 }
 
@@ -54,7 +56,16 @@ export const TextField = (props: TextFieldProps) => {
       ) : (
         <Label className={props.hideLabel ? "sr-only" : "label"}>{props.label}</Label>
       )}
-      {props.multiline ? <TextArea {...shared} rows={props.rows ?? 1} /> : <Input {...shared} />}
+      {props.multiline ? (
+        <TextArea {...shared} rows={props.rows ?? 1} />
+      ) : props.inputEnd ? (
+        <div className="input-row">
+          <Input {...shared} />
+          {props.inputEnd}
+        </div>
+      ) : (
+        <Input {...shared} />
+      )}
       {props.help && (
         <Text slot="description" className="help">
           {typeof props.help === "string" ? withCode(props.help) : props.help}

@@ -4,7 +4,6 @@ import {
   accepts,
   isAccepted,
   textOf,
-  type Unit,
   type Value,
   valueOf,
   type WebhookSetting
@@ -18,17 +17,23 @@ import {
 import type { Server, Webhook } from "../../api/Types.ts"
 import { SelectField } from "../../components/form/SelectField.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
-import { formatDuration, formatNumber, sentence } from "../../format/Format.ts"
+import { formatNumber, formatSeconds, sentence } from "../../format/Format.ts"
 import { SharedUrlField, WebhookName } from "../webhook/SharedUrl.tsx"
-
-const formatWithUnit: Record<Unit, (value: number) => string> = {
-  seconds: (value) => formatDuration(value * 1000)
-}
+import { ComposedField, composed, DurationField } from "./SettingParts.tsx"
 
 const format = (setting: WebhookSetting, value: Value): string => {
-  if (setting.kind === "switch") return value ? "on" : "off"
-  if (setting.kind !== "whole number") return textOf(value)
-  return setting.unit === undefined ? formatNumber(Number(value)) : formatWithUnit[setting.unit](Number(value))
+  switch (setting.kind) {
+    case "switch":
+      return value ? "on" : "off"
+    case "whole number":
+      return setting.unit === undefined ? formatNumber(Number(value)) : formatSeconds(Number(value))
+    case "retries":
+    case "window":
+    case "singleton":
+      return composed(setting)!.inWords(value)
+    default:
+      return textOf(value)
+  }
 }
 
 /** Undefined if the server has no such default. */
@@ -71,7 +76,7 @@ export const parseSettings = (texts: SettingTexts): Parsed => {
     const setting: WebhookSetting = webhookSettings[name]
     const value = valueOf(setting, typed)
     if (isAccepted(setting, value)) values[name] = value
-    else faults[name] = sentence(accepts(setting))
+    else faults[name] = composed(setting)?.accepts ?? sentence(accepts(setting))
   }
   return { values: values as Parsed["values"], faults }
 }
@@ -81,9 +86,6 @@ export const withDefaults = ({ values }: Parsed) =>
   Object.fromEntries(webhookSettingNames.map((name) => [name, values[name] ?? null])) as {
     readonly [Name in WebhookSettingName]: SettingValues[Name] | null
   }
-
-const labelOf = (setting: WebhookSetting): string =>
-  setting.kind === "whole number" && setting.unit ? `${setting.label} in ${setting.unit}` : setting.label
 
 const longestInShort = 40
 
@@ -97,6 +99,8 @@ export const settingInShort = (name: WebhookSettingName, text: string): string =
   return `${setting.label}: ${characters.slice(0, longestInShort).join("")}${end}`
 }
 
+export const isSet = (texts: SettingTexts, name: WebhookSettingName): boolean => texts[name].trim() !== ""
+
 export const SettingFields = ({
   names,
   texts,
@@ -106,62 +110,76 @@ export const SettingFields = ({
 }: {
   readonly names: ReadonlyArray<WebhookSettingName>
   readonly texts: SettingTexts
-  readonly onChange: (texts: SettingTexts) => void
+  readonly onChange: (change: Partial<SettingTexts>) => void
   readonly server: Server
   readonly faultOf: (name: WebhookSettingName) => string | undefined
 }) => (
   <div className="setting-fields">
     {names.map((name) => {
-      const setting: WebhookSetting = webhookSettings[name]
-      const help = `${setting.help}. Default: ${defaultText(server, name)}.`
-      if (setting.kind === "choice" || setting.kind === "switch") {
-        const options =
-          setting.kind === "choice"
-            ? setting.words.map((word) => [word, word] as const)
-            : ([
-                ["true", "on"],
-                ["false", "off"]
-              ] as const)
-        return (
-          <SelectField
-            key={name}
-            label={setting.label}
-            value={texts[name]}
-            onChange={(text) => onChange({ ...texts, [name]: text })}
-            options={[["", `${setting.default} (default)`], ...options]}
-            help={`${setting.help}.`}
-          />
-        )
-      }
-      if (setting.kind === "webhook") {
-        return (
-          <SharedUrlField
-            key={name}
-            label={setting.label}
-            value={texts[name]}
-            onChange={(text) => onChange({ ...texts, [name]: text })}
-            help={`${setting.help}.`}
+      const setting = webhookSettings[name]
+      const parts = composed(setting)
+      return (
+        <div key={name} className={`setting${isSet(texts, name) ? " is-set" : ""}${parts ? " is-wide" : ""}`}>
+          <SettingField
+            setting={setting}
+            parts={parts}
+            text={texts[name]}
+            onChange={(text) => onChange({ [name]: text })}
+            defaultValue={serverDefault(server, name)}
+            defaultText={defaultText(server, name)}
             fault={faultOf(name)}
           />
-        )
-      }
-      return (
-        <TextField
-          key={name}
-          label={labelOf(setting)}
-          value={texts[name]}
-          onChange={(text) => onChange({ ...texts, [name]: text })}
-          {...(setting.kind === "whole number" ? { inputMode: "numeric" } : {})}
-          {...(setting.kind === "amount" ? { inputMode: "decimal" } : {})}
-          {...(setting.kind === "json" ? { multiline: true, mono: true, rows: 3 } : {})}
-          placeholder={String(serverDefault(server, name) ?? setting.default)}
-          help={help}
-          fault={faultOf(name)}
-        />
+        </div>
       )
     })}
   </div>
 )
+
+const SettingField = ({
+  setting,
+  parts,
+  text,
+  onChange,
+  defaultValue,
+  defaultText,
+  fault
+}: {
+  readonly setting: WebhookSetting
+  readonly parts: ReturnType<typeof composed>
+  readonly text: string
+  readonly onChange: (text: string) => void
+  readonly defaultValue: number | undefined
+  readonly defaultText: string
+  readonly fault: string | undefined
+}) => {
+  const { label } = setting
+  const field = { label, value: text, onChange }
+  const help = `${setting.help}.`
+  if (setting.kind === "choice" || setting.kind === "switch") {
+    const options =
+      setting.kind === "choice"
+        ? setting.words.map((word) => [word, word] as const)
+        : ([
+            ["true", "on"],
+            ["false", "off"]
+          ] as const)
+    return <SelectField {...field} options={[["", `${setting.default} (default)`], ...options]} help={help} />
+  }
+  if (setting.kind === "webhook") return <SharedUrlField {...field} help={help} fault={fault} />
+  const typed = { ...field, help: `${help} Default: ${defaultText}.`, fault }
+  if (parts) return <ComposedField {...typed} {...parts} />
+  const placeholder = String(defaultValue ?? setting.default)
+  if (setting.kind === "whole number" && setting.unit) return <DurationField {...typed} placeholder={placeholder} />
+  return (
+    <TextField
+      {...typed}
+      {...(setting.kind === "whole number" ? { inputMode: "numeric" } : {})}
+      {...(setting.kind === "amount" ? { inputMode: "decimal" } : {})}
+      {...(setting.kind === "json" ? { multiline: true, mono: true, rows: 3 } : {})}
+      placeholder={placeholder}
+    />
+  )
+}
 
 /** The settings that the webhook has itself, and those that have their defaults. */
 export const ownSettings = (webhook: Webhook): ReadonlyArray<WebhookSettingName> =>
