@@ -18,9 +18,11 @@ const Teams = () => {
     <Page
       title="Teams"
       actions={
-        <Button needs="teams.create" variant="primary" icon="plus" onPress={create}>
-          New team
-        </Button>
+        teams.data?.length !== 0 && (
+          <Button needs="teams.create" variant="primary" icon="plus" onPress={create}>
+            New team
+          </Button>
+        )
       }
     >
       <Loaded query={teams}>

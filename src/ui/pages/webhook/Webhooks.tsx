@@ -14,9 +14,11 @@ export const Webhooks = () => {
     <Page
       title="Webhooks"
       actions={
-        <LinkButton needs="webhooks.create" to={pathTo("newWebhook")} variant="primary" icon="plus">
-          New webhook
-        </LinkButton>
+        webhooks.data?.length !== 0 && (
+          <LinkButton needs="webhooks.create" to={pathTo("newWebhook")} variant="primary" icon="plus">
+            New webhook
+          </LinkButton>
+        )
       }
     >
       <Loaded query={webhooks} lines={6}>
