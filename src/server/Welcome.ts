@@ -118,7 +118,7 @@ export const text = (started: {
       onNone: () => [],
       onSome: (key) => [`  Sign in          ${signInUrl(adminUrl, key)}`]
     }),
-    ...(apiDocs ? [`  API reference    ${adminUrl}/docs`] : []),
+    ...(apiDocs ? [`  Guides           ${adminUrl}/docs/README.md`, `  API reference    ${adminUrl}/docs`] : []),
     ...(adminUrl === url ? [] : [`  Triggers         ${triggerUrl(url)}/`]),
     `  Admin key        ${keyLine(adminKey.isGiven, adminKey.generated)}`,
     "",

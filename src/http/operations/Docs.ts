@@ -2,7 +2,6 @@
  * The contract for people: a page made from the OpenAPI document. Written by hand: `HttpApiScalar` and `HttpApiSwagger`
  * need scripts, and this page must work without scripts and without other servers. Its own script only adds the search.
  */
-import { createHash } from "node:crypto"
 import { Effect, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { OpenApi } from "effect/http-api"
@@ -11,6 +10,7 @@ import { ifApiDocs } from "../access/OperationsAccess.ts"
 import { below, UiPath } from "../request/UiPath.ts"
 import { Html, html, prose } from "./Html.ts"
 import { makeDocument, operationsIn } from "./OpenApi.ts"
+import { hashOf, pageStyle } from "./PageStyle.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
 /** The part of a JSON Schema that the page shows. */
@@ -80,19 +80,13 @@ ${body === undefined ? "" : html`<h4>Body</h4>${typeOf(body)}`}
 </section>`
 }
 
-const style = `
-:root { color-scheme: light dark; --line: light-dark(#ddd, #444); --soft: light-dark(#f6f6f4, #242426) }
-body { background: Canvas; color: CanvasText; font: 16px/1.6 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 2rem 1.2rem 6rem }
-h1, h2, h3 { line-height: 1.25; margin: 2.2em 0 .5em } h1 { margin-top: 0 } h4 { margin: 1.2em 0 .3em }
-h2 { border-top: 1px solid var(--line); padding-top: 1em }
-code { font: .9em ui-monospace, monospace; background: var(--soft); padding: .1em .3em; border-radius: .25em; overflow-wrap: anywhere }
+const style = `${pageStyle}
 .address code { display: inline-block; padding: .5em .8em }
 dl { margin: .3em 0 .3em .2em; padding-left: 1em; border-left: 2px solid var(--line) } dd { margin: 0 0 .6em 1em }
-table { border-collapse: collapse; width: 100% } td { border-top: 1px solid var(--line); padding: .4em .8em .4em 0; vertical-align: top; overflow-wrap: anywhere }
 html { scroll-padding-top: 5rem } nav > ul { columns: 20rem; padding: 0; list-style: none } nav ul ul { padding-left: 1.2em }
 nav > ul > li { margin-bottom: .8em } nav > ul > li > a { font-weight: 600 } nav li li { break-inside: avoid }
 [role=search] { position: sticky; top: 0; padding: .8em 0; background: Canvas } input { font: inherit; width: min(24rem, 60%); padding: .3em .6em }
-:target { outline: 2px solid; outline-offset: .4em } [hidden] { display: none !important }
+[hidden] { display: none !important }
 `
 
 /**
@@ -167,8 +161,6 @@ ${Object.entries(document.components.schemas).map(([name, shape]) =>
 </body></html>
 `
 }
-
-const hashOf = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
 
 /** Allows only the page's own style and script, by their hashes. */
 const policy = `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`

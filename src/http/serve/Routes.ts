@@ -47,6 +47,7 @@ import * as TeamsHandlers from "../manage/TeamsHandlers.ts"
 import * as WebhooksHandlers from "../manage/WebhooksHandlers.ts"
 import * as McpRoutes from "../mcp/McpRoutes.ts"
 import * as Docs from "../operations/Docs.ts"
+import * as Guides from "../operations/Guides.ts"
 import * as Health from "../operations/Health.ts"
 import * as OpenApi from "../operations/OpenApi.ts"
 import * as Prometheus from "../operations/Prometheus.ts"
@@ -118,8 +119,8 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpApiBui
   Layer.provide([Events.layer, RunEvents.layer, RunExport.layer])
 )
 
-/** `/health/…`, `/metrics`, `/openapi.json` and `/docs`. */
-export const operations = Layer.mergeAll(Health.layer, Prometheus.layer, OpenApi.layer, Docs.layer)
+/** `/health/…`, `/metrics`, `/openapi.json`, `/docs`, and the guides below it. */
+export const operations = Layer.mergeAll(Health.layer, Prometheus.layer, OpenApi.layer, Docs.layer, Guides.layer)
 
 /** The web UI, if it was built: at `/`, or at the path of `UiPath`. Needs `management`. */
 export const ui = Ui.layer

@@ -95,6 +95,7 @@ export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
         {/* Served by the server, outside the UI. */}
         {server.data?.api_docs && (
           <>
+            <a href={`${mount}/docs/README.md`}>Guides</a>
             <a href={`${mount}/docs`}>API documentation</a>
             <a href={`${mount}/openapi.json`}>OpenAPI</a>
           </>

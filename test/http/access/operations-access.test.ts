@@ -20,7 +20,7 @@ describe("what only operators are to read", () => {
 
   it.live("is not served, if the operator has closed the API's description", function* () {
     const { http } = yield* start({ access: { metricsToken: Option.none(), apiDocs: false } })
-    for (const path of ["/docs", "/openapi.json"]) {
+    for (const path of ["/docs", "/docs/README.md", "/openapi.json"]) {
       expect(refusal(yield* http("GET", path))).toStrictEqual([404, "not_found"])
     }
     expect((yield* http("GET", "/metrics")).status).toBe(200)

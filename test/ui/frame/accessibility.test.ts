@@ -51,6 +51,21 @@ describe("accessibility by every rule of axe", () => {
     await page.context().close()
   })
 
+  it("has no violation in the guides, light and dark", async () => {
+    const page = await ui.newPage()
+    await page.goto("/docs/README.md")
+    await page.getByRole("main").getByRole("link", { name: "destinations", exact: true }).click()
+    await page.getByRole("heading", { level: 1, name: "Destinations" }).waitFor()
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme })
+      expect(await axe(page, colorScheme === "dark" ? "colours" : undefined), colorScheme).toEqual([])
+    }
+    expect(errorsOf(page)).toEqual([])
+    await page.getByRole("link", { name: "← Web UI" }).click()
+    await page.getByLabel("API key or admin key").waitFor()
+    await page.context().close()
+  })
+
   it("has no violation in the API's description, light and dark, whose search shows what has all words", async () => {
     const page = await ui.newPage()
     await page.goto("/docs")

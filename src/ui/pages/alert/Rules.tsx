@@ -6,6 +6,7 @@ import { queries, runAction, useAlertRules, useDestinations, useWebhooks } from 
 import type { AlertRule, Destination, Webhook } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
+import { Guide } from "../../components/Guide.tsx"
 import { Icon } from "../../components/Icon.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Notice } from "../../components/Notice.tsx"
@@ -36,7 +37,8 @@ export const Rules = () => {
       </div>
       <p className="muted small">
         Rules are measured every 15 seconds. There is one message when an alert begins and one when it is resolved. An
-        alert that begins again within an hour sends no message at first.
+        alert that begins again within an hour sends no message at first.{" "}
+        <Guide page="run/alerts.md">About alerts</Guide>
       </p>
       {rules.data?.some(({ enabled }) => enabled) && destinations.data?.data.length === 0 && (
         <Notice tone="warning">No alert destination exists, so alerts are shown here and sent to nobody.</Notice>

@@ -4,6 +4,7 @@ import { queries, runAction, useDestinations } from "../../api/Queries.ts"
 import type { DestinationWithSecret } from "../../api/Types.ts"
 import { Button } from "../../components/Button.tsx"
 import { CopyButton } from "../../components/CopyButton.tsx"
+import { Guide } from "../../components/Guide.tsx"
 import { Loaded } from "../../components/Loaded.tsx"
 import { Notice } from "../../components/Notice.tsx"
 import { Deliveries } from "./Deliveries.tsx"
@@ -35,7 +36,8 @@ export const Destinations = ({ webhook_id }: { readonly webhook_id?: string }) =
         </div>
         <p className="muted small">
           {webhook_id === undefined ? "When an alert begins or is resolved" : "When a run ends"}, each destination gets
-          a signed event or a message, at least once and always under the same ID.
+          a signed event or a message, at least once and always under the same ID.{" "}
+          <Guide page="use/destinations.md">About destinations</Guide>
         </p>
         {shown?.secret !== undefined && <NewSecret created={shown} onClose={() => setShown(undefined)} />}
         <Loaded query={destinations}>

@@ -11,6 +11,7 @@ import { ConfirmDialog } from "../../components/ConfirmDialog.tsx"
 import { submitOnCtrlEnter, useMessageForm } from "../../components/form/KeyedAction.ts"
 import { ThreadField } from "../../components/form/RunFields.tsx"
 import { TextField } from "../../components/form/TextField.tsx"
+import { Guide } from "../../components/Guide.tsx"
 import { isGone, Loaded, Loading } from "../../components/Loaded.tsx"
 import { ErrorNotice, Notice } from "../../components/Notice.tsx"
 import { Page } from "../../components/Page.tsx"
@@ -132,7 +133,8 @@ const ConnectLeader = ({ team }: { readonly team: Team }) => {
       <h2>How to connect a leader</h2>
       <p className="muted small">
         Over RabbitMQ, a leader consumes the queue <code>team.{team.team}</code>, one prompt at a time, and sends each
-        answer to the exchange <code>webhook.replies</code> with the prompt's correlation id.
+        answer to the exchange <code>webhook.replies</code> with the prompt's correlation id.{" "}
+        <Guide page="use/agents.md">About agents</Guide>
       </p>
       {server.data?.bus === "embedded" && (
         <Notice>

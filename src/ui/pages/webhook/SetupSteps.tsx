@@ -1,6 +1,6 @@
 import { type Recipe, withValues } from "../../../recipes/Recipe.ts"
+import { TextWithGuides } from "../../components/Guide.tsx"
 import { CodeBlock } from "../../components/Snippets.tsx"
-import { withCode } from "../../components/WithCode.tsx"
 
 /** The steps at the service, with the URL and the secret if they are known, and notes. */
 export const SetupSteps = ({
@@ -15,13 +15,15 @@ export const SetupSteps = ({
   <div className="stack tight">
     <ol className="setup-steps">
       {steps.map((step) => (
-        <li key={step}>{withCode(step)}</li>
+        <li key={step}>
+          <TextWithGuides text={step} />
+        </li>
       ))}
     </ol>
     {config && <CodeBlock text={withValues(config.text, url, secret)} title={config.file} />}
     {notes.map((note) => (
       <p key={note} className="small muted">
-        {withCode(note)}
+        <TextWithGuides text={note} />
       </p>
     ))}
   </div>
