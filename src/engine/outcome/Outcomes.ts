@@ -1,10 +1,11 @@
-import { Context, Effect, Layer, Queue, Schedule } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { Bus } from "../../bus/Bus.ts"
 import type { RunId } from "../../domain/Id.ts"
 import type { Run } from "../../domain/run/Run.ts"
-import { ChangeFeed } from "../../repo/ChangeFeed.ts"
+import type { ChangeFeed } from "../../repo/ChangeFeed.ts"
 import type { EndedRun, RunEnd } from "../../repo/run/RunEnd.ts"
 import { RunStore } from "../../repo/run/RunStore.ts"
+import * as Watched from "../Watched.ts"
 import type { Progress } from "./ProgressRecorder.ts"
 import * as ProgressRecorder from "./ProgressRecorder.ts"
 import * as RunMetrics from "./RunMetrics.ts"
@@ -12,9 +13,8 @@ import * as RunMetrics from "./RunMetrics.ts"
 /** Called with the run as it ended; with `undefined` when it was deleted. */
 export type OnEnd = (run: Run | undefined) => void
 
-/** How often the rows of watched runs are read for ends, and of how many runs at a time. */
-const pollInterval = "1 second"
-const pollSize = 1_000
+/** Watched runs whose rows are read in one statement. */
+const atOnce = 1_000
 
 /** Notifies the watchers of runs of their ends, whichever server recorded them (`Steps`). */
 export class Outcomes extends Context.Service<
@@ -48,12 +48,26 @@ export class Outcomes extends Context.Service<
     Effect.gen(function* () {
       RunMetrics.begin()
       const runs = yield* RunStore
-      const feed = yield* ChangeFeed
       const progressRecorder = yield* ProgressRecorder.make
-      const watchers = new Map<RunId, { readonly callbacks: Set<OnEnd>; stored: boolean }>()
+
+      /** Runs whose ends this process is recording: their notifications need no read. */
+      const ending = new Set<RunId>()
+
+      const watched = yield* Watched.make<RunId, { readonly id: RunId; isStored: boolean }, OnEnd>({
+        atOnce,
+        concerned: (changes, entries) =>
+          changes.flatMap((change) => {
+            const isElsewhere = change._tag === "RunEnded" && !ending.has(change.run_id)
+            const entry = isElsewhere ? entries.get(change.run_id) : undefined
+            if (entry === undefined) return []
+            entry.subject.isStored = true
+            return entry
+          }),
+        look: (some) => readEnds(some.flatMap(({ subject }) => (subject.isStored ? subject.id : [])))
+      })
 
       const notify = (id: RunId, run: Run | undefined) => {
-        for (const onEnd of watchers.get(id)?.callbacks ?? []) onEnd(run)
+        for (const onEnd of watched.entries.get(id)?.listeners ?? []) onEnd(run)
       }
       const recorded = (run: Run) => {
         RunMetrics.record(run)
@@ -62,9 +76,6 @@ export class Outcomes extends Context.Service<
       const deleted = (ids: ReadonlyArray<RunId>) => {
         for (const id of ids) notify(id, undefined)
       }
-
-      /** Runs whose ends this process is recording: their notifications need no read. */
-      const ending = new Set<RunId>()
 
       const forget = (ends: ReadonlyArray<RunEnd>) => {
         for (const { run_id } of ends) ending.delete(run_id)
@@ -77,7 +88,7 @@ export class Outcomes extends Context.Service<
         }
       }
 
-      const read = Effect.fnUntraced(
+      const readEnds = Effect.fnUntraced(
         function* (ids: ReadonlyArray<RunId>) {
           if (ids.length === 0) return
           const found = yield* runs.ended(ids)
@@ -87,47 +98,13 @@ export class Outcomes extends Context.Service<
         Effect.ignoreCause({ log: "Debug" })
       )
 
-      // Notifications report the ends of other replicas; the poll finds those that a broken connection lost.
-      const endedElsewhere = yield* Queue.unbounded<RunId>()
-      yield* feed.listen((changes) => {
-        for (const change of changes) {
-          if (change._tag !== "RunEnded" || ending.has(change.run_id)) continue
-          if (watchers.has(change.run_id)) Queue.offerUnsafe(endedElsewhere, change.run_id)
-        }
-      })
-      yield* Queue.takeBetween(endedElsewhere, 1, pollSize).pipe(
-        Effect.flatMap(read),
-        Effect.forever,
-        Effect.forkScoped
-      )
-
-      let next = 0
-      const nextInTurn = () => {
-        const ids = Array.from(watchers).flatMap(([id, { stored }]) => (stored ? [id] : []))
-        const start = next < ids.length ? next : 0
-        next = start + pollSize
-        return ids.slice(start, next)
-      }
-      yield* Effect.suspend(() => read(nextInTurn())).pipe(
-        Effect.repeat(Schedule.spaced(pollInterval)),
-        Effect.forkScoped
-      )
-
       return Outcomes.of({
-        watch: (id, onEnd, { isNew = false } = {}) => {
-          const entry = watchers.get(id) ?? { callbacks: new Set(), stored: !isNew }
-          entry.callbacks.add(onEnd)
-          watchers.set(id, entry)
-          return () => {
-            entry.callbacks.delete(onEnd)
-            if (entry.callbacks.size === 0 && watchers.get(id) === entry) watchers.delete(id)
-          }
-        },
+        watch: (id, onEnd, { isNew = false } = {}) => watched.add(id, { id, isStored: !isNew }, onEnd),
         stored: (id) => {
-          const entry = watchers.get(id)
-          if (entry !== undefined) entry.stored = true
+          const entry = watched.entries.get(id)
+          if (entry !== undefined) entry.subject.isStored = true
         },
-        isWatched: (id) => watchers.has(id),
+        isWatched: (id) => watched.entries.has(id),
         progress: progressRecorder.add,
         recorded,
         deleted,

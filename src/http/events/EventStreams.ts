@@ -1,9 +1,10 @@
 /** The clients that read server-sent events. */
 import { Effect, Metric, Queue, type Scope, Stream } from "effect"
 import type { Grant } from "../../domain/access/Grant.ts"
-import { TooManyStreams } from "../../domain/Errors.ts"
+import type { TooManyStreams } from "../../domain/Errors.ts"
 import { record } from "../../telemetry/Metrics.ts"
 import type { StreamOwner } from "../access/ActorStreams.ts"
+import * as StreamCount from "./StreamCount.ts"
 
 export interface Limits {
   /** Maximum number of streams in this process. */
@@ -23,7 +24,6 @@ const droppedStreams = Metric.counter("webhook_event_streams_dropped_total", {
 type Teams = Grant["teams"]
 
 interface Client {
-  readonly owner: StreamOwner
   readonly teams: Teams
   readonly buffer: Queue.Queue<Uint8Array>
   readonly disconnect: () => void
@@ -49,30 +49,9 @@ interface EventStreams {
 export const make = (limits: Limits): EventStreams => {
   const encoder = new TextEncoder()
   const clients = new Set<Client>()
-  const ofOwners = new Map<string, number>()
-
-  const add = (client: Client): void => {
-    clients.add(client)
-    ofOwners.set(client.owner.id, (ofOwners.get(client.owner.id) ?? 0) + 1)
-    record(openStreams, clients.size)
-  }
-  const remove = (client: Client): void => {
-    if (!clients.delete(client)) return
-    const left = ofOwners.get(client.owner.id)! - 1
-    if (left === 0) ofOwners.delete(client.owner.id)
-    else ofOwners.set(client.owner.id, left)
-    record(openStreams, clients.size)
-  }
-
-  const connect = (owner: StreamOwner, teams: Teams, disconnect: () => void) =>
-    Effect.gen(function* () {
-      if (clients.size >= limits.inAll) return yield* new TooManyStreams({ limit: limits.inAll, of: "server" })
-      const limit = owner.of === "key" ? limits.ofOneKey : limits.ofOneSession
-      if ((ofOwners.get(owner.id) ?? 0) >= limit) return yield* new TooManyStreams({ limit, of: owner.of })
-      const client: Client = { owner, teams, disconnect, buffer: yield* Queue.dropping<Uint8Array>(limits.buffered) }
-      add(client)
-      return client
-    })
+  const enter = StreamCount.make(openStreams, limits.inAll, ({ of }) =>
+    of === "key" ? limits.ofOneKey : limits.ofOneSession
+  )
 
   return {
     isEmpty: () => clients.size === 0,
@@ -91,16 +70,20 @@ export const make = (limits: Limits): EventStreams => {
         const bytes = bytesFor(client.teams)
         if (bytes === undefined || Queue.offerUnsafe(client.buffer, bytes)) continue
         record(droppedStreams, 1)
-        remove(client)
+        clients.delete(client)
         client.disconnect()
       }
     },
     open: (owner, teams, disconnect) =>
-      Effect.acquireRelease(connect(owner, teams, disconnect), (client) =>
-        Effect.andThen(
-          Effect.sync(() => remove(client)),
-          Queue.shutdown(client.buffer)
+      Effect.gen(function* () {
+        yield* enter(owner)
+        const buffer = yield* Effect.acquireRelease(Queue.dropping<Uint8Array>(limits.buffered), Queue.shutdown)
+        const client: Client = { teams, buffer, disconnect }
+        yield* Effect.acquireRelease(
+          Effect.sync(() => clients.add(client)),
+          () => Effect.sync(() => clients.delete(client))
         )
-      ).pipe(Effect.map(({ buffer }) => Stream.fromQueue(buffer)))
+        return Stream.fromQueue(buffer)
+      })
   }
 }

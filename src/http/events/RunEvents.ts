@@ -2,13 +2,12 @@ import { Context, Duration, Effect, Layer, Metric, type Scope, Stream } from "ef
 import { Sse } from "effect/encoding"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { eventStream } from "../../api/run/EventStream.ts"
-import { type InvalidParameter, type NotAcceptable, TooManyStreams } from "../../domain/Errors.ts"
+import type { InvalidParameter, NotAcceptable, TooManyStreams } from "../../domain/Errors.ts"
 import { mark, type RunUpdate } from "../../engine/progress/RunUpdate.ts"
-import { record } from "../../telemetry/Metrics.ts"
-import type { StreamOwner } from "../access/ActorStreams.ts"
 import * as AiSdkText from "./AiSdkText.ts"
 import * as EventRequest from "./EventRequest.ts"
 import * as RunEventText from "./RunEventText.ts"
+import * as StreamCount from "./StreamCount.ts"
 
 /** Maximum numbers of streams: of this process, and of one webhook, session or API key. */
 export class StreamLimits extends Context.Reference("webhook-trigger/StreamLimits", {
@@ -16,9 +15,6 @@ export class StreamLimits extends Context.Reference("webhook-trigger/StreamLimit
 }) {}
 
 const openStreams = Metric.gauge("webhook_run_event_streams", { description: "Open streams of events of runs." })
-
-/** Whose streams are limited together. */
-type Owner = StreamOwner | { readonly of: "webhook"; readonly id: string }
 
 const encoder = new TextEncoder()
 const encodeText = (text: string): Uint8Array => encoder.encode(text)
@@ -40,8 +36,7 @@ const remembered = <Update extends RunUpdate>(encode: (update: Update) => string
 export class RunEvents extends Context.Service<
   RunEvents,
   {
-    /** Counts a stream until the scope closes. */
-    readonly enter: (owner: Owner) => Effect.Effect<void, TooManyStreams, Scope.Scope>
+    readonly enter: StreamCount.Enter
     /** For the webhook's caller. */
     readonly respond: (
       updates: Stream.Stream<RunUpdate>,
@@ -50,7 +45,7 @@ export class RunEvents extends Context.Service<
     /** Answers a request for the events of a run, which it gets from `follow`. */
     readonly answer: <E, R>(
       request: HttpServerRequest.HttpServerRequest,
-      owner: Owner,
+      owner: StreamCount.Owner,
       follow: (received: number) => Effect.Effect<Stream.Stream<RunUpdate>, E, R | Scope.Scope>
     ) => Effect.Effect<
       HttpServerResponse.HttpServerResponse,
@@ -63,16 +58,7 @@ export class RunEvents extends Context.Service<
     RunEvents,
     Effect.gen(function* () {
       const { inAll, ofOne } = yield* StreamLimits
-      const open = new Map<string, number>()
-      let all = 0
-
-      const count = (id: string, change: 1 | -1): void => {
-        const streams = (open.get(id) ?? 0) + change
-        if (streams === 0) open.delete(id)
-        else open.set(id, streams)
-        all += change
-        record(openStreams, all)
-      }
+      const enter = StreamCount.make(openStreams, inAll, () => ofOne)
 
       const encodeEvent = remembered(RunEventText.encode)
       const encodeForCaller = remembered((update) => RunEventText.encode(RunEventText.withoutSteps(update)))
@@ -83,16 +69,6 @@ export class RunEvents extends Context.Service<
         const encode = AiSdkText.make(encodeProgress, encodeText)
         return Stream.flattenIterable(Stream.map(updates, encode))
       }
-
-      const enter = ({ id, of }: Owner) =>
-        Effect.acquireRelease(
-          Effect.suspend(() => {
-            if (all >= inAll) return new TooManyStreams({ limit: inAll, of: "server" })
-            if ((open.get(id) ?? 0) >= ofOne) return new TooManyStreams({ limit: ofOne, of })
-            return Effect.sync(() => count(id, 1))
-          }),
-          () => Effect.sync(() => count(id, -1))
-        )
 
       const respond = (updates: Stream.Stream<RunUpdate>, format: EventRequest.Format, isCaller = true) =>
         HttpServerResponse.stream(Stream.concat(Stream.make(retry), encoded(updates, format, isCaller)), {
