@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { sorted } from "../http/Client.ts"
 import { describe, expect, it } from "../support/It.ts"
 import * as Program from "./Program.ts"
 import { ADMIN_API_KEY, sharedServer } from "./SharedServer.ts"
@@ -97,9 +98,17 @@ describe("the command line", () => {
         commands.push(...(list === undefined ? [[group, name]] : named(list).map((last) => [group, name, last])))
       }
     }
-    expect(commands).toHaveLength(107)
-    // The first steps are commands, too.
     const names = commands.map((words) => words.join(" "))
+    // Completion offers exactly these, and the groups.
+    const script = (yield* run("completion", "fish")).stdout
+    const offered = [...script.matchAll(/ -n '([^']*)' -f -a '([a-z]\S*)' -d /g)].map(([, under = "", name]) => {
+      const groups = [...under.matchAll(/(?<!not )__fish_seen_subcommand_from (\S+);/g)].map(([, group]) => group)
+      return [...groups, name].join(" ")
+    })
+    const isGroup = (name: string) => offered.some((other) => other.startsWith(`${name} `))
+    expect(offered.length).toBeGreaterThan(100)
+    expect(sorted(names)).toEqual(sorted(offered.filter((name) => !isGroup(name))))
+    // The first steps are commands, too.
     for (const [, words] of sections.get("EXAMPLES")!.matchAll(/^ {2}webhook-trigger ([a-z][a-z ]*[a-z])/gm)) {
       expect(
         names.some((name) => `${words} `.startsWith(`${name} `)),

@@ -3,51 +3,9 @@ import { AuditEventId } from "../Id.ts"
 import { AnyObject } from "../SchemaParts.ts"
 import { optional, time } from "../Time.ts"
 import { Webhook, WebhookRow } from "../webhook/Webhook.ts"
+import { auditActions } from "./AuditActions.ts"
 
-export const AuditAction = Schema.Literals([
-  "team.created",
-  "team.deleted",
-  "team.paused",
-  "team.resumed",
-  "team.released",
-  "team.message_sent",
-  "team.queue_cancelled",
-  "team.leader_key_created",
-  "team.leader_key_revoked",
-  "thread.reset",
-  "webhook.created",
-  "webhook.edited",
-  "webhook.token_regenerated",
-  "webhook.paused",
-  "webhook.resumed",
-  "webhook.deleted",
-  "webhook.run_started",
-  "webhook.queue_cancelled",
-  "destination.created",
-  "destination.edited",
-  "destination.deleted",
-  "delivery.resent",
-  "alert_rule.created",
-  "alert_rule.edited",
-  "alert_rule.deleted",
-  "run.read",
-  "run.approved",
-  "run.denied",
-  "run.decision_refused",
-  "run.cancelled",
-  "run.started_early",
-  "run.replayed",
-  "run.replied",
-  "runs.replayed",
-  "runs.exported",
-  "session.started",
-  "session.ended",
-  "api_key.created",
-  "api_key.revoked",
-  "audit.exported",
-  "key.refused",
-  "sign_in.refused"
-]).annotate({
+export const AuditAction = Schema.Literals(auditActions).annotate({
   identifier: "AuditAction",
   description:
     "The action. `run.decision_refused`, to somebody who may not approve the run, `key.refused` and `sign_in.refused` are failed attempts."

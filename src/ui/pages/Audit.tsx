@@ -1,6 +1,7 @@
 import { Link } from "wouter"
 import { auditExports } from "../../api/ExportPaths.ts"
 import { pathTo } from "../../api/Pages.ts"
+import { auditActions } from "../../domain/access/AuditActions.ts"
 import { titleOf } from "../../domain/run/RunTitle.ts"
 import { type WebhookSettingName, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
 import { useAllRuns, useAudit, useWebhooks } from "../api/Queries.ts"
@@ -18,51 +19,28 @@ import { ExactTime, RelativeTime } from "../format/Time.tsx"
 import { useUrlFilters } from "../frame/UrlFilters.ts"
 import { SettingsSections } from "./SettingsSections.tsx"
 
-const actions: Record<AuditAction, string> = {
-  "team.created": "Team created",
-  "team.deleted": "Team deleted",
-  "team.paused": "Team paused",
-  "team.resumed": "Team resumed",
+/** What is said in other words than the action's own. */
+const inOtherWords: { readonly [Action in AuditAction]?: string } = {
   "team.leader_key_created": "Leader key created",
   "team.leader_key_revoked": "Leader key revoked",
-  "team.message_sent": "Message sent",
   "thread.reset": "Conversation reset",
-  "webhook.created": "Webhook created",
-  "webhook.edited": "Webhook edited",
-  "webhook.token_regenerated": "Token regenerated",
-  "webhook.paused": "Webhook paused",
-  "webhook.resumed": "Webhook resumed",
-  "webhook.deleted": "Webhook deleted",
   "webhook.run_started": "Run started manually",
   "webhook.queue_cancelled": "Queued runs of a webhook cancelled",
-  "team.released": "Team released",
   "team.queue_cancelled": "Queued runs of a team cancelled",
-  "destination.created": "Destination added",
-  "destination.edited": "Destination edited",
-  "destination.deleted": "Destination deleted",
   "delivery.resent": "Deliveries resent",
-  "alert_rule.created": "Alert rule added",
-  "alert_rule.edited": "Alert rule edited",
-  "alert_rule.deleted": "Alert rule deleted",
-  "run.read": "Run read",
-  "run.approved": "Run approved",
-  "run.denied": "Run denied",
-  "run.cancelled": "Run cancelled",
-  "run.started_early": "Held run started early",
-  "run.replayed": "Run replayed",
+  "run.decision_refused": "Approval or denial refused",
   "run.replied": "Reply sent",
-  "runs.replayed": "Runs replayed",
-  "runs.exported": "Runs exported",
   "session.started": "Signed in",
-  "session.ended": "Session ended",
   "api_key.created": "API key created",
   "api_key.revoked": "API key revoked",
   "audit.exported": "Audit events exported",
-  "run.decision_refused": "Approval or denial refused",
   "key.refused": "Wrong key",
   "sign_in.refused": "Sign-in refused"
 }
-const allActions = Object.keys(actions) as ReadonlyArray<AuditAction>
+
+/** In words: "Webhook edited". */
+const wordsOf = (action: AuditAction): string =>
+  inOtherWords[action] ?? action[0]!.toUpperCase() + action.slice(1).replaceAll(/[._]/g, " ")
 
 const actors: Record<AuditActor, string> = {
   admin_key: "the admin key",
@@ -76,7 +54,7 @@ const actors: Record<AuditActor, string> = {
 /** Audit events. The filters and the page are in the address. */
 const AuditPage = () => {
   const filters = useUrlFilters()
-  const action = allActions.find((each) => each === filters.get("action"))
+  const action = auditActions.find((each) => each === filters.get("action"))
   const [object, cursor] = [filters.get("object"), filters.get("cursor")]
   const [from, to] = [boundOf(filters.get("from")), boundOf(filters.get("to"), 1)]
   const filter = {
@@ -104,7 +82,7 @@ const AuditPage = () => {
           label="Action"
           value={action ?? ""}
           onChange={(value) => setFilters({ action: value })}
-          options={[["", "All actions"], ...allActions.map((each) => [each, actions[each]] as const)]}
+          options={[["", "All actions"], ...auditActions.map((each) => [each, wordsOf(each)] as const)]}
         />
         <DateField label="From" value={dayOf(filters.get("from"))} onChange={(value) => setFilters({ from: value })} />
         <DateField label="To" value={dayOf(filters.get("to"))} onChange={(value) => setFilters({ to: value })} />
@@ -145,7 +123,7 @@ const AuditPage = () => {
 const Event = ({ event, onSelect }: { readonly event: AuditEvent; readonly onSelect: (object: string) => void }) => (
   <li className="audit-line">
     <span className="grow">
-      <strong>{actions[event.action]}</strong> <Subject event={event} />
+      <strong>{wordsOf(event.action)}</strong> <Subject event={event} />
       {event.attempts !== undefined && <span className="muted"> {plural(event.attempts, "attempt")}</span>}
       <ChangesInShort event={event} />
     </span>
