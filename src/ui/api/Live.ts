@@ -1,39 +1,27 @@
 import type { QueryClient } from "@tanstack/react-query"
-import { useSyncExternalStore } from "react"
+import { makeStore } from "../frame/Store.ts"
 import { mount } from "../frame/UiPath.ts"
 import { type Change, makeChanges } from "./Changes.ts"
 
 /** `live`: the server sends changes. `polling`: the UI polls. `offline`: the server cannot be reached. */
 export type LiveStatus = "live" | "polling" | "offline"
 
-const listeners = new Set<() => void>()
 let streaming = false
 let reachable = true
+const status = makeStore<LiveStatus>("polling")
+const update = () => status.set(!reachable ? "offline" : streaming ? "live" : "polling")
 
-const notify = () => {
-  for (const listener of listeners) listener()
-}
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
-const status = (): LiveStatus => (!reachable ? "offline" : streaming ? "live" : "polling")
-
-export const useLiveStatus = (): LiveStatus => useSyncExternalStore(subscribe, status)
+export const useLiveStatus = status.use
 
 /** Whether the last request reached the server. */
 export const setReachable = (value: boolean): void => {
-  if (reachable !== value) {
-    reachable = value
-    notify()
-  }
+  reachable = value
+  update()
 }
 
 const setStreaming = (value: boolean): void => {
-  if (streaming !== value) {
-    streaming = value
-    notify()
-  }
+  streaming = value
+  update()
 }
 
 /** In milliseconds. Longer while the stream is open, where polling only covers lost notifications. */

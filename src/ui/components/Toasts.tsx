@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from "react"
+import { makeStore } from "../frame/Store.ts"
 import { Icon } from "./Icon.tsx"
 
 interface Toast {
@@ -7,19 +7,13 @@ interface Toast {
   readonly failed: boolean
 }
 
-let toasts: ReadonlyArray<Toast> = []
+const toasts = makeStore<ReadonlyArray<Toast>>([])
 let next = 0
-const listeners = new Set<() => void>()
-
-const set = (value: ReadonlyArray<Toast>) => {
-  toasts = value
-  for (const listener of listeners) listener()
-}
 
 const show = (text: string, failed: boolean) => {
   const id = next++
-  set([...toasts.slice(-2), { id, text, failed }])
-  setTimeout(() => set(toasts.filter((toast) => toast.id !== id)), 5_000)
+  toasts.set([...toasts.get().slice(-2), { id, text, failed }])
+  setTimeout(() => toasts.set(toasts.get().filter((toast) => toast.id !== id)), 5_000)
 }
 
 /** Shows a message for a few seconds. Screen readers announce it. */
@@ -28,14 +22,9 @@ export const toast = (text: string): void => show(text, false)
 /** Shows an error for a few seconds. */
 export const toastFailure = (text: string): void => show(text, true)
 
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
-
 export const Toasts = () => (
   <div className="toasts" role="status" aria-live="polite">
-    {useSyncExternalStore(subscribe, () => toasts).map(({ id, text, failed }) => (
+    {toasts.use().map(({ id, text, failed }) => (
       <div key={id} className="toast">
         <Icon name={failed ? "warning" : "check"} />
         {text}

@@ -1,25 +1,16 @@
-import { useEffect, useSyncExternalStore } from "react"
+import { useEffect } from "react"
+import { makeStore } from "./Store.ts"
 
 type Navigate = () => void
 
 /** Whether the page has unsaved changes, and the navigation that waits for confirmation. */
 let guarded = false
-let blocked: Navigate | undefined
-const listeners = new Set<() => void>()
-const notify = () => {
-  for (const listener of listeners) listener()
-}
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
+const blocked = makeStore<Navigate | undefined>(undefined)
 
 /** Every navigation within the UI calls this. It navigates immediately or after confirmation. */
 export const guardNavigation = (navigate: Navigate): void => {
-  if (guarded) {
-    blocked = navigate
-    notify()
-  } else navigate()
+  if (guarded) blocked.set(navigate)
+  else navigate()
 }
 
 /** Whether the browser's history is at the extra entry of a guarded page. */
@@ -42,7 +33,7 @@ export const releaseNavigation = async (): Promise<void> => {
 export const useNavigationGuard = (
   active: boolean
 ): { readonly confirm: () => void; readonly cancel: () => void } | undefined => {
-  const waiting = useSyncExternalStore(subscribe, () => blocked)
+  const waiting = blocked.use()
   useEffect(() => {
     if (!active) return
     guarded = true
@@ -59,7 +50,7 @@ export const useNavigationGuard = (
     window.addEventListener("beforeunload", onUnload)
     return () => {
       guarded = false
-      blocked = undefined
+      blocked.set(undefined)
       window.removeEventListener("popstate", onPop)
       window.removeEventListener("beforeunload", onUnload)
     }
@@ -68,13 +59,9 @@ export const useNavigationGuard = (
   return {
     confirm: () => {
       guarded = false
-      blocked = undefined
+      blocked.set(undefined)
       waiting()
-      notify()
     },
-    cancel: () => {
-      blocked = undefined
-      notify()
-    }
+    cancel: () => blocked.set(undefined)
   }
 }

@@ -1,6 +1,6 @@
-import { useSyncExternalStore } from "react"
 import { pathTo } from "../../../api/Pages.ts"
 import type { WebhookWithToken } from "../../api/Types.ts"
+import { makeStore } from "../../frame/Store.ts"
 
 /** Of a webhook with its own URL. */
 export type NewToken = Required<WebhookWithToken>
@@ -12,25 +12,16 @@ interface New {
   readonly secret?: string | undefined
 }
 
-let current: New | undefined
-const listeners = new Set<() => void>()
-const set = (value: New | undefined) => {
-  current = value
-  for (const listener of listeners) listener()
-}
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
+const current = makeStore<New | undefined>(undefined)
 
 /** A webhook that shares another one's URL has none. */
 export const setNewToken = ({ token, trigger_url, webhook }: WebhookWithToken, secret?: string): void => {
-  if (token !== undefined && trigger_url !== undefined) set({ token: { token, trigger_url, webhook }, secret })
+  if (token !== undefined && trigger_url !== undefined) current.set({ token: { token, trigger_url, webhook }, secret })
 }
-export const clearNewToken = (): void => set(undefined)
+export const clearNewToken = (): void => current.set(undefined)
 
 const useNew = (webhook_id: string): New | undefined => {
-  const value = useSyncExternalStore(subscribe, () => current)
+  const value = current.use()
   return value?.token.webhook.id === webhook_id ? value : undefined
 }
 
