@@ -26,7 +26,7 @@ import * as Backlog from "./Backlog.ts"
 import { Limiter } from "./Limiter.ts"
 
 /** A run to be accepted, and whether its team has a leader. */
-interface Accepting {
+interface ToAccept {
   readonly run: NewRun
   readonly isLed: boolean
 }
@@ -37,7 +37,7 @@ type Ending = Pick<RunEnd, "run_id" | "outcome" | "wantsRun" | "isChecked">
 
 /** What a step does for one caller. */
 type Item =
-  | ({ readonly _tag: "Accept" } & Accepting)
+  | ({ readonly _tag: "Accept" } & ToAccept)
   | ({ readonly _tag: "End" } & RunEnd)
   | ({ readonly _tag: "Release" } & RunEvent)
   | { readonly _tag: "Admit"; readonly teams: ReadonlyArray<TeamName>; readonly found?: FoundLeaders }
@@ -67,7 +67,7 @@ export class Steps extends Context.Service<
      * well if a row is locked.
      */
     readonly accept: (
-      runs: ReadonlyArray<Accepting>,
+      runs: ReadonlyArray<ToAccept>,
       options?: { readonly apart?: boolean }
     ) => Effect.Effect<ReadonlyArray<Accepted>, Unavailable>
     /** The run that this one's idempotency key names. Accepts nothing. */
@@ -117,7 +117,7 @@ export class Steps extends Context.Service<
         const now = () => DateTime.makeUnsafe(clock.currentTimeMillisUnsafe())
 
         /** What a step with these items knows of leaders. */
-        const leadersFor = (accepting: ReadonlyArray<Accepting>, found: ReadonlyArray<FoundLeaders>) => {
+        const leadersFor = (accepting: ReadonlyArray<ToAccept>, found: ReadonlyArray<FoundLeaders>) => {
           const time = stopwatch(clock)
           const leaderless = new Set(found.flatMap(({ leaderless, unknown }) => [...leaderless, ...unknown]))
           for (const { isLed, run } of accepting) if (!isLed) leaderless.add(run.team)

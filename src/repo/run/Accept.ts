@@ -5,7 +5,7 @@ import { budgetExceeded } from "../../domain/webhook/Budget.ts"
 import type { Change } from "../ChangeFeed.ts"
 import { unavailable } from "../database/Database.ts"
 import type { NotifySoon } from "../database/NotifySoon.ts"
-import type { Inserted } from "./AcceptInput.ts"
+import type { RunResult } from "./AcceptInput.ts"
 import { makeCoalesce, makeFindDelivered } from "./Coalesce.ts"
 import { type EarlierRun, makeKeys } from "./IdempotencyKeys.ts"
 import { type Acceptance, type AcceptanceRefused, type NewRun, Skipped, WebhookEdited } from "./RunStore.ts"
@@ -16,7 +16,7 @@ const accepted: Answer = Result.succeed({ _tag: "Accepted" })
 
 /** Why a run does not fit, unless it repeats an earlier one. */
 const limitOf = (
-  { outcome, retry_after_ms, skipped_for, used_of_day }: Inserted,
+  { outcome, retry_after_ms, skipped_for, used_of_day }: RunResult,
   { accepted_at, webhook }: NewRun,
   maxQueued: number
 ): Answer | undefined => {
@@ -46,7 +46,7 @@ const limitOf = (
 const attempts = 5
 
 /** Performs the statement of a step that writes these runs, and returns the result for each. */
-type InsertRuns = (runs: ReadonlyArray<NewRun>) => Effect.Effect<ReadonlyArray<Inserted>, Unavailable>
+type WriteRuns = (runs: ReadonlyArray<NewRun>) => Effect.Effect<ReadonlyArray<RunResult>, Unavailable>
 
 /** Accepts runs: one statement checks and writes them, in one commit. */
 export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
@@ -54,12 +54,12 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const coalesce = yield* makeCoalesce
   const findDelivered = yield* makeFindDelivered
 
-  return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>, maxQueued: number, insert: InsertRuns) {
+  return Effect.fnUntraced(function* (runs: ReadonlyArray<NewRun>, maxQueued: number, write: WriteRuns) {
     const answers = new Map<NewRun, Answer>()
     let open = runs
-    let hasInserted = false
+    let hasWritten = false
     const step = <A>(effect: Effect.Effect<A, Unavailable>) =>
-      hasInserted ? Effect.mapError(effect, partlyDone) : effect
+      hasWritten ? Effect.mapError(effect, partlyDone) : effect
     for (let attempt = 0; open.length > 0; attempt++) {
       if (attempt === attempts) return yield* unavailable("The idempotency key, or the window, is in dispute.")
       const joining = yield* step(coalesce(open))
@@ -69,19 +69,19 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
       if (open.length === 0) break
       const headOf = headsOf(open)
       const heads = [...new Set(headOf.values())]
-      const rows = yield* step(insert(heads))
-      hasInserted = true
-      const insertedOf = new Map(heads.map((head, ord) => [head, rows[ord]!]))
+      const results = yield* step(write(heads))
+      hasWritten = true
+      const resultOf = new Map(heads.map((head, ord) => [head, results[ord]!]))
       const limitFor = (run: NewRun) => {
         const head = headOf.get(run)!
-        const inserted = insertedOf.get(head)!
-        const isOther = inserted.outcome === "skipped" && run.singleton?.key !== head.singleton?.key
-        return isOther ? undefined : limitOf(inserted, run, maxQueued)
+        const result = resultOf.get(head)!
+        const isOther = result.outcome === "skipped" && run.singleton?.key !== head.singleton?.key
+        return isOther ? undefined : limitOf(result, run, maxQueued)
       }
 
       const doubtful = open.filter((run) => {
         const head = headOf.get(run)!
-        const { outcome } = insertedOf.get(head)!
+        const { outcome } = resultOf.get(head)!
         const limit = run.idempotency === undefined ? limitFor(run) : undefined
         if (outcome === "unknown" && hasSameToken(run, head)) answers.set(run, Result.fail(new NotFound()))
         else if (outcome === "edited") answers.set(run, Result.fail(new WebhookEdited()))
@@ -111,7 +111,7 @@ export const makeAccept = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   })
 })
 
-/** Some of the runs are inserted, even if a later statement failed. */
+/** Some of the runs are written, even if a later statement failed. */
 const partlyDone = ({ detail }: Unavailable): Unavailable => unavailable(detail)
 
 /** The runs that triggers have joined. */

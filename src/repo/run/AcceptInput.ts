@@ -11,8 +11,8 @@ import { isExclusive } from "./Singletons.ts"
 /** Why a webhook does not accept a run. */
 type WebhookRefusal = "webhook full" | "budget of runs" | "budget of cost" | "rate"
 
-/** The result for a run. */
-export interface Inserted {
+/** What the statement did with a run. */
+export interface RunResult {
   readonly outcome: "accepted" | "unknown" | "edited" | "full" | WebhookRefusal | "repeats" | "skipped"
   readonly retry_after_ms: number | null
   readonly used_of_day: number | null
@@ -20,7 +20,7 @@ export interface Inserted {
   readonly skipped_for: RunId | null
 }
 
-export const accepted: Inserted = { outcome: "accepted", retry_after_ms: null, used_of_day: null, skipped_for: null }
+export const accepted: RunResult = { outcome: "accepted", retry_after_ms: null, used_of_day: null, skipped_for: null }
 
 /** What some runs need beyond the plain way of an acceptance. */
 type Feature = "limits" | "queues" | "costs" | "singletons" | "retries" | "windows" | "threads"

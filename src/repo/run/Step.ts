@@ -10,7 +10,7 @@ import type { NotifySoon } from "../database/NotifySoon.ts"
 import { StepClient } from "../database/StepClient.ts"
 import { runColumnsText, runFromRow } from "../RunColumns.ts"
 import { makeAccept } from "./Accept.ts"
-import { acceptInput, type Inserted, accepted as isAccepted } from "./AcceptInput.ts"
+import { acceptInput, accepted as isAccepted, type RunResult } from "./AcceptInput.ts"
 import { type makeEnds, toEnd } from "./Ends.ts"
 import { makeStoreContents } from "./FileContents.ts"
 import { outRunFromRow } from "./OutRuns.ts"
@@ -90,19 +90,19 @@ export const makeStep = Effect.fnUntraced(function* (notifySoon: NotifySoon, { s
     const superseded: Array<Run> = []
     const perform = Effect.fnUntraced(function* (part: Part) {
       const rows = yield* statement(part, options)
-      let inserted: ReadonlyArray<Inserted> | undefined
+      let results: ReadonlyArray<RunResult> | undefined
       for (const row of rows) {
         if (row.kind === "admitted") admitted.push(outRunFromRow(row))
         else if (row.kind === "needs leader") needLeader.add(row.team)
         else if (row.kind === "ended") ended.set(row.run_id, runFromRow(row))
         else if (row.kind === "superseded") superseded.push(runFromRow(row))
         else {
-          if (row.answers !== null) inserted = JSON.parse(row.answers)
+          if (row.answers !== null) results = JSON.parse(row.answers)
           const changed = (row.changed || undefined)?.split(" ") as ReadonlyArray<RunId> | undefined
           notifySoon(changed?.map((run_id) => ({ _tag: "RunEnded", run_id })) ?? [])
         }
       }
-      return inserted ?? part.accepts.map(() => isAccepted)
+      return results ?? part.accepts.map(() => isAccepted)
     })
 
     const { accepts = [], ends = [], releases = [], teams = [] } = input
