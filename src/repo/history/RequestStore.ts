@@ -10,7 +10,7 @@ import { type ColumnTypes, fromRow, list, recordset, uuids } from "../Columns.ts
 import { bounded } from "../database/Database.ts"
 
 /** How many requests of a webhook were ignored in a period that begins then. */
-export interface IgnoredCount {
+interface IgnoredCount {
   readonly webhook_id: WebhookId
   readonly begins_at: DateTime.Utc
   readonly count: number

@@ -18,7 +18,7 @@ import { keepTemplate, makeTemplates } from "./Templates.ts"
 export type NewWebhook = Omit<WebhookRow, "version">
 
 /** Fields to overwrite; `null` removes an optional one. */
-export type WebhookChange = Omit<WebhookEdit, "secret" | "keep_old_secret"> &
+type WebhookChange = Omit<WebhookEdit, "secret" | "keep_old_secret"> &
   Partial<Pick<WebhookRow, "variables" | "token_hash" | "failures_since">> & {
     readonly token_hint?: string | null
     readonly next_scheduled_at?: DateTime.Utc | null
@@ -52,7 +52,7 @@ type OldTokenField = Extract<keyof WebhookRow, `old_token_${string}`>
 type OldToken = { readonly [Field in OldTokenField]?: WebhookRow[Field] | null }
 
 /** A webhook that shares the URL of another one. */
-export type SharingWebhook = Pick<Webhook, "name" | "team" | "input">
+type SharingWebhook = Pick<Webhook, "name" | "team" | "input">
 
 /** No previous token is valid. */
 export const noOldToken: { readonly [Field in OldTokenField]: null } = {

@@ -17,7 +17,7 @@ import { awake } from "./Rest.ts"
 import { lastReport } from "./Threads.ts"
 
 /** A team whose next run may be sent. */
-export interface Lane {
+interface Lane {
   readonly team: TeamName
   /** That run is sent only to a leader. */
   readonly needs_leader: boolean

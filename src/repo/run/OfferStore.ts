@@ -24,7 +24,7 @@ export interface Offer {
 }
 
 /** The most offers of a webhook, and UTF-16 code units in their requests. */
-export interface OfferLimits {
+interface OfferLimits {
   readonly offers: number
   readonly length: number
 }

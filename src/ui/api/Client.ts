@@ -40,7 +40,7 @@ type Method<Endpoint> = (
 ) => Promise<InJson<TypeOf<HttpApiEndpoint.Success<Endpoint>>>>
 
 /** One function per endpoint, by group. */
-export type Client = {
+type Client = {
   readonly [G in Groups as G["identifier"]]: {
     readonly [E in HttpApiGroup.Endpoints<G> as E["identifier"]]: Method<E>
   }

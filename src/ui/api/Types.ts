@@ -8,7 +8,6 @@ import type { DraftPreview as ApiDraftPreview, Now as ApiNow, Server as ApiServe
 import type { WebhookWithToken as ApiWebhookWithToken } from "../../api/webhook/Tokens.ts"
 import type { ApiKey as DomainApiKey } from "../../domain/access/ApiKey.ts"
 import type * as DomainAudit from "../../domain/access/AuditEvent.ts"
-import type { LeaderKey as DomainLeaderKey } from "../../domain/access/LeaderKey.ts"
 import type * as DomainAlert from "../../domain/alert/Alert.ts"
 import type { AlertRule as DomainAlertRule } from "../../domain/alert/AlertRule.ts"
 import type * as DomainDelivery from "../../domain/delivery/Delivery.ts"
@@ -54,7 +53,6 @@ export type AlertRule = InJson<DomainAlertRule>
 export type Team = InJson<DomainTeam>
 export type Access = InJson<ApiAccess>
 export type ApiKey = InJson<DomainApiKey>
-export type LeaderKey = InJson<DomainLeaderKey>
 export type Thread = InJson<DomainThread>
 export type Activity = InJson<DomainStatistics.Activity>
 export type Counts = InJson<DomainStatistics.Counts>

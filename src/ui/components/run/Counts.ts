@@ -24,7 +24,7 @@ const total = (counts: Counts, statuses: ReadonlyArray<FinalStatus>): number =>
 
 const failureStatuses = finalStatuses.filter((status) => statusDisplays[status].failure)
 
-export const countEnded = (counts: Counts): number => total(counts, finalStatuses)
+const countEnded = (counts: Counts): number => total(counts, finalStatuses)
 export const countFailures = (counts: Counts): number => total(counts, failureStatuses)
 export const countAll = (counts: Counts): number => countEnded(counts) + counts.live
 

@@ -30,7 +30,7 @@ const none = Object.fromEntries(names.map((name) => [name, ""])) as Record<Name,
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Whether the text can be the id of a run. */
-export const isRunId = (text: string): boolean => uuid.test(text.trim())
+const isRunId = (text: string): boolean => uuid.test(text.trim())
 
 const groups = [
   ["", "All statuses"],

@@ -8,7 +8,7 @@ import type { DraftPreview } from "../../api/Types.ts"
 import { requestInputs, type VariableInput, valuesOf } from "../../components/form/VariableInput.ts"
 
 /** The fields that determine a webhook's prompts. */
-export type Draft = Pick<Partial<SettingValues>, "template_language" | "input" | "fence" | "coalesce"> & {
+type Draft = Pick<Partial<SettingValues>, "template_language" | "input" | "fence" | "coalesce"> & {
   readonly prompt_template: string
 }
 
@@ -37,7 +37,7 @@ const paused = (signal: AbortSignal) =>
   })
 
 /** Moves places from the text `before` to an edited `text`. Places in the edited part are dropped. */
-export const placesIn = (text: string, places: ReadonlyArray<Place>, before: string): ReadonlyArray<Place> => {
+const placesIn = (text: string, places: ReadonlyArray<Place>, before: string): ReadonlyArray<Place> => {
   if (text === before) return places
   const shorter = Math.min(text.length, before.length)
   let begin = 0

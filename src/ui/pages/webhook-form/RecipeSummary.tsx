@@ -12,7 +12,7 @@ import { Icon } from "../../components/Icon.tsx"
 import { toastFailure } from "../../components/Toasts.tsx"
 
 /** What the new webhook sends its answers to. */
-export interface Offer {
+interface Offer {
   readonly isTaken: boolean
   readonly token: string
 }

@@ -14,7 +14,7 @@ import { ValueTree } from "./ValueTree.tsx"
 const FilterPreview = loadLater(() => import("./FilterPreview.tsx"))
 
 /** For a webhook that takes whole requests. */
-export interface RequestSample {
+interface RequestSample {
   readonly language: "simple" | "liquid"
   readonly onInsert: (placeholder: string) => void
 }

@@ -12,7 +12,7 @@ export type WebhookField = "name" | "team" | "prompt_template" | WebhookSettingN
 
 export type WebhookTexts = Readonly<Record<WebhookField, string>>
 
-export const webhookFields: ReadonlyArray<WebhookField> = [
+const webhookFields: ReadonlyArray<WebhookField> = [
   ...(["name", "team", "prompt_template"] as const),
   ...webhookSettingNames,
   ...(["verification", "secret", "keep_old_secret"] as const)
