@@ -1,11 +1,10 @@
 /** The built program as a user runs it. `npm test` builds it first. */
 import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { type Array as Arr, Effect, type Scope } from "effect"
 import { onTestFailed, TestRunner } from "vitest"
+import { temporaryFolder } from "../support/private.ts"
 
 export const program = fileURLToPath(new URL("../../dist/main.js", import.meta.url))
 
@@ -235,10 +234,6 @@ export const lead = (
   )
 
 /** A folder that does not exist yet, removed at the end. */
-export const newFolder: Effect.Effect<string, never, Scope.Scope> = Effect.map(
-  Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "webhook-trigger-"))),
-    (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-  ),
-  (folder) => join(folder, "data")
+export const newFolder: Effect.Effect<string, never, Scope.Scope> = Effect.map(temporaryFolder, (folder) =>
+  join(folder, "data")
 )

@@ -1,20 +1,15 @@
 /** The `support-bundle` command, on a server with all that must not be in the file. */
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
+import { readFileSync, statSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { parseTarGzip } from "nanotar"
 import { freshDatabase, freshVhost } from "../support/fresh.ts"
 import { describe, expect, it } from "../support/It.ts"
 import { freePort } from "../support/Process.ts"
+import { temporaryFolder } from "../support/private.ts"
 import * as Program from "./Program.ts"
-
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "support-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-)
 
 const read = (file: string) =>
   Effect.promise(async (): Promise<Readonly<Record<string, string>>> => {
@@ -70,7 +65,7 @@ describe("support-bundle", () => {
     const { key } = yield* call("POST", "/api/keys", { name: "key-name", role: "viewer" })
     const leader = yield* call("POST", "/api/teams/waiting/leader-keys", { name: "laptop" })
 
-    const output = join(yield* folder, "bundle.tar.gz")
+    const output = join(yield* temporaryFolder, "bundle.tar.gz")
     const { code, stdout } = yield* Program.run(["support-bundle", "-o", output, "--url", server.url], settings)
     expect(code).toBe(0)
     expect(stdout).toContain("  support-bundle/metrics.txt")
@@ -118,7 +113,7 @@ describe("support-bundle", () => {
       () => Effect.sync(() => server.close())
     )
     const { port } = server.address() as AddressInfo
-    const output = join(yield* folder, "bundle.tar.gz")
+    const output = join(yield* temporaryFolder, "bundle.tar.gz")
     const METRICS_TOKEN = "the-metrics-token-of-this-server"
     const bundle = (host: string) =>
       Effect.gen(function* () {
@@ -139,7 +134,7 @@ describe("support-bundle", () => {
 
   it.live("is written and has no password if one has a bare percent sign", function* () {
     const port = yield* Effect.promise(() => freePort())
-    const output = join(yield* folder, "bundle.tar.gz")
+    const output = join(yield* temporaryFolder, "bundle.tar.gz")
     const options = ["support-bundle", "-o", output, "--url", `http://localhost:${port}`]
     const DATABASE_URL = `postgres://somebody:100%sure-7@localhost:${port}/hooks`
     expect((yield* Program.run(options, { DATABASE_URL })).code).toBe(0)
@@ -149,7 +144,7 @@ describe("support-bundle", () => {
 
   it.live("says what could not be read, also without the passwords of addresses", function* () {
     const port = yield* Effect.promise(() => freePort())
-    const output = join(yield* folder, "bundle.tar.gz")
+    const output = join(yield* temporaryFolder, "bundle.tar.gz")
     const DATABASE_URL = withUser(`postgres://localhost:${port}/hooks`, "somebody", "pass%20word-1")
     const options = ["support-bundle", "-o", output, "--url", `http://localhost:${port}`]
     expect((yield* Program.run(options, { DATABASE_URL })).code).toBe(0)

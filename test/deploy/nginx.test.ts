@@ -1,14 +1,14 @@
 /** `deploy/proxy/nginx.conf` in a real nginx, in front of a real server. */
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { request } from "node:https"
 import { type AddressInfo, createServer } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { hello, start } from "../http/Server.ts"
 import { expect, it } from "../support/It.ts"
+import { temporaryFolder } from "../support/private.ts"
 import { until, untilEffect } from "../support/Until.ts"
 
 const freePort = Effect.promise(async () => {
@@ -22,10 +22,7 @@ const freePort = Effect.promise(async () => {
 const startNginx = (server: number) =>
   Effect.gen(function* () {
     const port = yield* freePort
-    const dir = yield* Effect.acquireRelease(
-      Effect.sync(() => mkdtempSync(join(tmpdir(), "nginx-"))),
-      (dir) => Effect.sync(() => rmSync(dir, { recursive: true, force: true }))
-    )
+    const dir = yield* temporaryFolder
     chmodSync(dir, 0o777)
     const subject = ["-subj", "/CN=hooks.example.com", "-days", "2"]
     const pair = ["-keyout", join(dir, "key.pem"), "-out", join(dir, "cert.pem")]

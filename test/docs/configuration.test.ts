@@ -1,11 +1,11 @@
 /** The file and the workflow of docs/use/configuration-as-code.md do what the page says. */
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { parse } from "yaml"
 import * as Program from "../cli/Program.ts"
 import { describe, expect, it } from "../support/It.ts"
+import { temporaryFolder } from "../support/private.ts"
 
 const ADMIN_API_KEY = "a-key-for-these-tests"
 const page = readFileSync(new URL("../../docs/use/configuration-as-code.md", import.meta.url), "utf8")
@@ -16,10 +16,7 @@ const [commands] = blocks("sh") as [string]
 
 describe("configuration as code", () => {
   it.live("shows the plan of a pull request, and applies it after the merge", function* () {
-    const folder = yield* Effect.acquireRelease(
-      Effect.sync(() => mkdtempSync(join(tmpdir(), "webhook-trigger-config-"))),
-      (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-    )
+    const folder = yield* temporaryFolder
     const server = yield* Program.serve({
       DATA_DIR: join(folder, "data"),
       ADMIN_API_KEY,

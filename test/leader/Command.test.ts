@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Queue, References, Schedule, type Scope } from "effect"
@@ -10,6 +9,7 @@ import * as Environment from "../../src/server/environment/Environment.ts"
 import * as LeaderEnvironment from "../../src/server/environment/LeaderEnvironment.ts"
 import { secretsOf } from "../../src/server/environment/LoadSettings.ts"
 import { collectReplies, makePrompt, team, untilQueue } from "../bus/contract/support.ts"
+import { temporaryFolder } from "../support/private.ts"
 
 const behaviour = (name: string, test: Effect.Effect<unknown, unknown, Bus | LeaderBus | Scope.Scope>) =>
   it.live(name, () =>
@@ -38,11 +38,6 @@ const shell = (script: string): Pick<Command.CommandOptions, "command" | "args">
   command: "sh",
   args: ["-c", script]
 })
-
-const temporaryFolder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "leader-"))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-)
 
 const isAlive = (pid: number): boolean => {
   try {

@@ -1,10 +1,9 @@
 /** The completion scripts, in the shells that are installed. bash always is. */
 import { spawnSync } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect } from "effect"
 import { describe, expect, it } from "../../support/It.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { runWith } from "../CommandLine.ts"
 
 interface Shell {
@@ -50,10 +49,7 @@ describe("completion", () => {
 
   for (const shell of shells.filter(isInstalled)) {
     it.live(`offers commands, options, choices and files in ${shell.name}`, function* () {
-      const folder = yield* Effect.acquireRelease(
-        Effect.sync(() => mkdtempSync(join(tmpdir(), "completion-"))),
-        (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-      )
+      const folder = yield* temporaryFolder
       const { code, stdout } = yield* runWith({}, "completion", shell.name)
       expect(code).toBe(0)
       const script = join(folder, "script")

@@ -1,9 +1,9 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { describe, expect, it } from "../../support/It.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { runWith } from "../CommandLine.ts"
 import * as Program from "../Program.ts"
 import { ADMIN_API_KEY, sharedServer } from "../SharedServer.ts"
@@ -11,26 +11,20 @@ import { ADMIN_API_KEY, sharedServer } from "../SharedServer.ts"
 const { address, json } = sharedServer()
 
 /** A user's folder for settings, and commands of that user. */
-const newUser = Effect.map(
-  Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "webhook-trigger-user-"))),
-    (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-  ),
-  (folder) => {
-    const keyFile = join(folder, "key")
-    writeFileSync(keyFile, `${ADMIN_API_KEY}\n`)
-    const XDG_CONFIG_HOME = join(folder, "config")
-    const runAt = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
-      runWith({ XDG_CONFIG_HOME, ...variables }, ...words)
-    return {
-      XDG_CONFIG_HOME,
-      keyFile,
-      file: join(XDG_CONFIG_HOME, "webhook-trigger", "profiles.json"),
-      runAt,
-      run: (...words: ReadonlyArray<string>) => runAt({}, ...words)
-    }
+const newUser = Effect.map(temporaryFolder, (folder) => {
+  const keyFile = join(folder, "key")
+  writeFileSync(keyFile, `${ADMIN_API_KEY}\n`)
+  const XDG_CONFIG_HOME = join(folder, "config")
+  const runAt = (variables: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) =>
+    runWith({ XDG_CONFIG_HOME, ...variables }, ...words)
+  return {
+    XDG_CONFIG_HOME,
+    keyFile,
+    file: join(XDG_CONFIG_HOME, "webhook-trigger", "profiles.json"),
+    runAt,
+    run: (...words: ReadonlyArray<string>) => runAt({}, ...words)
   }
-)
+})
 
 describe("login", () => {
   it.live("checks the key, shows its role, and stores it for the commands after it, for its user only", function* () {

@@ -1,14 +1,12 @@
 /** Files that requests name by URL: fetched when a leader asks for them, from allowed hosts only. */
 import { randomUUID } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Effect } from "effect"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { Command } from "../../../src/leader/index.ts"
 import { describe, expect, it } from "../../support/It.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { adminKey, start } from "../Server.ts"
 
@@ -291,10 +289,7 @@ http://${".".repeat(100_000)}a`
 describe("an agent", () => {
   it.live("has what was fetched in its folder, reads what was not, and goes on", function* () {
     const { admin, at, context, hook, http } = yield* started()
-    const folder = yield* Effect.acquireRelease(
-      Effect.sync(() => mkdtempSync(join(tmpdir(), "attachments-"))),
-      (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-    )
+    const folder = yield* temporaryFolder
     const args = ["-c", "cat; cat in/log.txt; ls in"]
     yield* Effect.provide(Command.start({ team, command: "sh", args, workspace: { folder } }), context)
     yield* untilEffect(

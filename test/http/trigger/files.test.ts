@@ -1,13 +1,12 @@
 /** Files: sent with a request, given to the agent in its folder, and taken from there. */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { readdirSync } from "node:fs"
 import { Effect, Layer, Redacted } from "effect"
 import type { LeaderBus } from "../../../src/bus/Bus.ts"
 import * as LeaderHttp from "../../../src/bus/http/LeaderHttp.ts"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { Command } from "../../../src/leader/index.ts"
 import { describe, expect, it } from "../../support/It.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { busOnRabbitMq } from "../../support/RealServices.ts"
 import { s3Server } from "../../support/S3Server.ts"
 import { untilEffect } from "../../support/Until.ts"
@@ -15,11 +14,6 @@ import { refusal } from "../Client.ts"
 import { adminKey, type Options, start } from "../Server.ts"
 
 const team = TeamName.make("ops")
-
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "files-"))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-)
 
 type Part = readonly [name: string, value: string | Uint8Array, filename?: string, type?: string]
 
@@ -79,7 +73,7 @@ const agent = (workspace: string) =>
 const roundTrip = (options: Options, bus: (server: Started) => Effect.Effect<Layer.Layer<LeaderBus, unknown>>) =>
   Effect.gen(function* () {
     const server = yield* started(options)
-    const workspace = yield* folder
+    const workspace = yield* temporaryFolder
     yield* Effect.provide(agent(workspace), yield* Layer.build(yield* bus(server)))
     const task = `ls in; mkdir -p out; cp in/data.bin out/copy.bin; echo "<script>alert(1)</script>" > out/page.html
 ln -s /etc/passwd out/link; exit`
@@ -159,7 +153,7 @@ describe("files in a bucket", () => {
     Effect.gen(function* () {
       const bucket = yield* s3Server
       const server = yield* started({ ...options, bucket: bucket.settings })
-      yield* Effect.provide(agent(yield* folder), server.context)
+      yield* Effect.provide(agent(yield* temporaryFolder), server.context)
       yield* server.isLed
       bucket.silentFor = /./
       const task = "cat in/data.bin | wc -c; mkdir -p out; echo late > out/late.txt; exit"
@@ -204,7 +198,7 @@ describe("files in a bucket", () => {
       const { response } = yield* server.download(json.run_id, "in-1")
       expect(response.status).toBe(404)
       // The agent works without it.
-      yield* Effect.provide(agent(yield* folder), yield* Layer.build(yield* bus(server)))
+      yield* Effect.provide(agent(yield* temporaryFolder), yield* Layer.build(yield* bus(server)))
       const run = yield* untilEffect(
         "the run has ended",
         Effect.map(server.admin("GET", `/api/runs/${json.run_id}`), ({ json }) => json.finished_at && json)
@@ -227,7 +221,7 @@ describe("files in a bucket", () => {
 describe("what an agent leaves in out/", () => {
   it.live("and cannot be kept is named in the run, whatever it is", function* () {
     const server = yield* started()
-    yield* Effect.provide(agent(yield* folder), server.context)
+    yield* Effect.provide(agent(yield* temporaryFolder), server.context)
     yield* server.isLed
     const task = `mkdir -p out/report; cd out; echo a > report/index.html; ln -s /etc/passwd link; mkfifo pipe
 printf x > "$(printf 'a\\377b')"; echo kept > '-- a "quoted" name.txt'; head -c 5000001 /dev/zero > big.bin; exit`

@@ -1,6 +1,5 @@
 /** The preset for any agent that speaks the Agent Client Protocol, with a small one (`acp-agent.mjs`). */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
@@ -13,15 +12,11 @@ import { updates, withResponse } from "../../../src/leader/agents/acp/Updates.ts
 import { turnsExceeded } from "../../../src/leader/agents/output/Limits.ts"
 import { presets } from "../../../src/leader/index.ts"
 import { team } from "../../bus/contract/support.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { repeatUntil } from "../../support/Until.ts"
 import { behaviour, isRunning, leading, onBusOfItsOwn, slower, threadId, written } from "./Leading.ts"
 
 const program = fileURLToPath(new URL("acp-agent.mjs", import.meta.url))
-
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "acp-"))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-)
 
 /** With a team of its own. */
 const alone = <A, E>(test: Effect.Effect<A, E, Bus | LeaderBus | Scope.Scope>) =>
@@ -30,7 +25,7 @@ const alone = <A, E>(test: Effect.Effect<A, E, Bus | LeaderBus | Scope.Scope>) =
 /** Leads with the agent, which has these abilities, in a folder of its own. */
 const acp = ({ abilities = ["resume"], options = ["--allow", "none"] }: Partial<Record<string, Array<string>>> = {}) =>
   Effect.gen(function* () {
-    const place = { folder: yield* folder }
+    const place = { folder: yield* temporaryFolder }
     const agent = Result.getOrThrow(presets.acp.agent([...options, process.execPath, program, ...abilities]))
     const led = yield* leading(agent, place)
     const read = (file: string) => readFileSync(join(place.folder, file), "utf8")
@@ -220,7 +215,7 @@ describe("an ACP agent", () => {
   behaviour(
     "does not know what a run cost in a session from before the leader's start",
     Effect.gen(function* () {
-      const place = { folder: yield* folder }
+      const place = { folder: yield* temporaryFolder }
       const agent = () => Result.getOrThrow(presets.acp.agent(["--allow", "none", process.execPath, program, "resume"]))
       yield* alone(Effect.flatMap(leading(agent(), place), ({ send }) => send("Hello.")))
       const { send } = yield* leading(agent(), place)

@@ -8,8 +8,9 @@ import * as Workspace from "../../../src/leader/workspace/Workspace.ts"
 import { bornAt } from "../../../src/runtime/Processes.ts"
 import { team } from "../../bus/contract/support.ts"
 import { expect, it } from "../../support/It.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { untilEffect } from "../../support/Until.ts"
-import { copiesOf, repository, temporaryFolder } from "./Repositories.ts"
+import { copiesOf, repository } from "./Repositories.ts"
 
 const quietly = { onWait: () => {} }
 const holderIn = (folder: string) => JSON.parse(readFileSync(join(folder, "lock"), "utf8"))

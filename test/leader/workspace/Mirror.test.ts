@@ -17,9 +17,10 @@ import * as Checkout from "../../../src/leader/workspace/Checkout.ts"
 import * as Mirror from "../../../src/leader/workspace/Mirror.ts"
 import { makePrompt } from "../../bus/contract/support.ts"
 import { expect, it } from "../../support/It.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { folderInPath } from "../agents/Leading.ts"
-import { copiesOf, repository, temporaryFolder } from "./Repositories.ts"
+import { copiesOf, repository } from "./Repositories.ts"
 
 /** Git whose command never ends. Waits until it runs. */
 const hanging = (command: string) =>

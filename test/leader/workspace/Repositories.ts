@@ -1,7 +1,6 @@
 /** Git repositories on this machine, and agents that work in copies of them, for tests. */
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect } from "@effect/vitest"
 import { Duration, Effect, Queue } from "effect"
@@ -11,12 +10,8 @@ import type { TeamName } from "../../../src/domain/Team.ts"
 import { Command } from "../../../src/leader/index.ts"
 import type { Repository, WorkspaceOptions } from "../../../src/leader/workspace/Workspace.ts"
 import { byRunId, makePrompt, team } from "../../bus/contract/support.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { untilEffect } from "../../support/Until.ts"
-
-export const temporaryFolder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "workspace-"))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-)
 
 const author = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
 

@@ -6,18 +6,10 @@ import { Duration, Effect, Fiber, Logger, References } from "effect"
 import { TeamName } from "../../../src/domain/Team.ts"
 import { SystemUser } from "../../../src/leader/index.ts"
 import { bornAt } from "../../../src/runtime/Processes.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { behaviour, folderInPath, onBusOfItsOwn } from "../agents/Leading.ts"
-import {
-  copiesOf,
-  failed,
-  foldersOf,
-  inThread,
-  leading,
-  repository,
-  response,
-  temporaryFolder
-} from "./Repositories.ts"
+import { copiesOf, failed, foldersOf, inThread, leading, repository, response } from "./Repositories.ts"
 
 const withoutPlaces = (folders: ReadonlyArray<string>) =>
   folders.map((folder) => folder.replace(/\.set-aside-.*$/, " aside")).sort()

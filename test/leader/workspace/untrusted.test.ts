@@ -4,17 +4,9 @@ import { join } from "node:path"
 import { describe, expect } from "@effect/vitest"
 import { Effect } from "effect"
 import { SystemUser } from "../../../src/leader/index.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { behaviour, folderInPath } from "../agents/Leading.ts"
-import {
-  copiesOf,
-  failed,
-  inThread,
-  leading,
-  repository,
-  response,
-  temporaryFolder,
-  withFileSubmodules
-} from "./Repositories.ts"
+import { copiesOf, failed, inThread, leading, repository, response, withFileSubmodules } from "./Repositories.ts"
 
 describe("a leader with a repository", () => {
   behaviour(

@@ -4,18 +4,10 @@ import { describe, expect } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import type { AgentReport } from "../../../src/domain/run/AgentReport.ts"
 import { team } from "../../bus/contract/support.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { untilEffect } from "../../support/Until.ts"
 import { behaviour, folderInPath, onBusOfItsOwn } from "../agents/Leading.ts"
-import {
-  copiesOf,
-  failed,
-  inThread,
-  leading,
-  repository,
-  response,
-  temporaryFolder,
-  withFileSubmodules
-} from "./Repositories.ts"
+import { copiesOf, failed, inThread, leading, repository, response, withFileSubmodules } from "./Repositories.ts"
 
 describe("an agent with a repository", () => {
   behaviour(

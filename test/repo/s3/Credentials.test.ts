@@ -1,13 +1,13 @@
 /** Keys of a cloud, against servers that answer as AWS's do. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Option, Redacted } from "effect"
 import type { Credentials } from "../../../src/repo/s3/Credentials.ts"
 import * as S3 from "../../../src/repo/s3/S3.ts"
 import { describe, expect, it } from "../../support/It.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { s3Server } from "../../support/S3Server.ts"
 
 const bytes = Buffer.from("content")
@@ -16,10 +16,7 @@ const bytes = Buffer.from("content")
 const cloud = Effect.gen(function* () {
   const { key: _, settings, ...server } = yield* s3Server
   const bucketServer = yield* s3Server
-  const folder = yield* Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "webhook-token-"))),
-    (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-  )
+  const folder = yield* temporaryFolder
   server.server.close()
   const state = {
     given: 0,

@@ -2,8 +2,9 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { Duration, Effect } from "effect"
 import { examineWorkspace } from "../../../src/server/doctor/WorkspaceChecks.ts"
-import { copiesOf, repository, temporaryFolder } from "../../leader/workspace/Repositories.ts"
+import { copiesOf, repository } from "../../leader/workspace/Repositories.ts"
 import { describe, expect, it } from "../../support/It.ts"
+import { temporaryFolder } from "../../support/private.ts"
 
 /** An address at which nobody answers. */
 const silent = Effect.acquireRelease(
