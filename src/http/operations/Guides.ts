@@ -55,6 +55,8 @@ const bodyOf = (markdown: string, page: string, files: ReadonlySet<string>): Htm
     (marked.parse(markdown) as string)
       .replaceAll("<table>", '<div class="table" tabindex="0" role="group" aria-label="Table"><table>')
       .replaceAll("</table>", "</table></div>")
+      // Some are wider than the page, and scrolled with the keyboard.
+      .replaceAll("<pre>", '<pre tabindex="0">')
   )
 }
 
