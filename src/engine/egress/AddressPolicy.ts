@@ -4,6 +4,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import ipaddr from "ipaddr.js"
 import { isNetwork } from "../../domain/webhook/Network.ts"
 import { type Networks, noNetworks, toNetworks } from "../../runtime/Networks.ts"
+import { remembered } from "../../runtime/Remembered.ts"
 import { byNameServers, bySystem, type Resolve } from "./Resolver.ts"
 
 /** What the operator allows besides public addresses. */
@@ -97,7 +98,8 @@ export const make = ({ hosts, networks }: Allowed, resolve?: Resolve): AddressPo
       const fault = faultOf(url)
       if (fault !== undefined || literalOf(url.hostname) !== undefined) return fault
       const none = { found: [], usable: [] }
-      const { found, usable } = yield* Effect.promise(() => addressesOf(url.hostname).catch(() => none))
+      const lookedUp = Effect.promise(() => addressesOf(url.hostname).catch(() => none))
+      const { found, usable } = yield* remembered(() => `addresses of ${url.hostname}`, lookedUp)
       return found.length > 0 && usable.length === 0 ? `${notPublic}; ${url.hostname} has ${found[0]}` : undefined
     })
 

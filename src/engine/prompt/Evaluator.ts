@@ -5,6 +5,7 @@ import { Unavailable } from "../../domain/Errors.ts"
 import { Budget } from "../../domain/evaluation/Budget.ts"
 import * as Json from "../../domain/Json.ts"
 import { RecentMap } from "../../runtime/RecentMap.ts"
+import { remembered } from "../../runtime/Remembered.ts"
 import * as ThreadPool from "../../runtime/ThreadPool.ts"
 import { busy, TooSlow } from "../../runtime/TimeLimit.ts"
 import { Origin, type OriginValues } from "../access/Audit.ts"
@@ -132,7 +133,7 @@ export class Evaluator extends Context.Service<
           Effect.suspend(() => {
             const output = evaluateNow(name, input, new Budget(quickWork))
             if (output !== undefined) return Effect.succeed(output)
-            return Effect.flatMap(
+            const evaluated = Effect.flatMap(
               key === undefined ? Effect.map(Origin, keyOf) : Effect.succeed(key),
               (key) =>
                 refusalOf(key) ??
@@ -141,6 +142,7 @@ export class Evaluator extends Context.Service<
                   return evaluateThere(key, name, input)
                 })
             )
+            return remembered(() => `${name} ${Json.stringify(input)}`, evaluated)
           })
       })
     })
