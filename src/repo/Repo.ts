@@ -30,6 +30,7 @@ import { ProgressStore } from "./run/ProgressStore.ts"
 import { RunStore } from "./run/RunStore.ts"
 import { ThreadStore } from "./run/ThreadStore.ts"
 import { TimeStore } from "./TimeStore.ts"
+import { TransactionStore } from "./TransactionStore.ts"
 
 export type {
   AdminKeyStore,
@@ -55,6 +56,7 @@ export type {
   TeamStore,
   ThreadStore,
   TimeStore,
+  TransactionStore,
   WebhookStore
 }
 
@@ -83,6 +85,7 @@ export const ports = [
   HttpLeaderStore,
   AuditStore,
   TimeStore,
+  TransactionStore,
   ChangeFeed
 ] as const
 

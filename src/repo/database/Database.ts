@@ -83,11 +83,18 @@ const tooLate = unavailable("The database does not answer in time.")
  */
 export const bounded = <A, E, R>(
   effect: Effect.Effect<A, E, R>
-): Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable, R> => attempt(effect, attemptsAfterDeadlock)
+): Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable, R> => boundedBy(limit)(effect)
+
+/** The same, in so many milliseconds. */
+export const boundedBy =
+  (milliseconds: number) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable, R> =>
+    attempt(effect, attemptsAfterDeadlock, milliseconds)
 
 const attempt = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-  attemptsLeft: number
+  attemptsLeft: number,
+  milliseconds: number
 ): Effect.Effect<A, Exclude<E, SqlError.SqlError> | Unavailable, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
     Effect.callback((resume) => {
@@ -95,13 +102,15 @@ const attempt = <A, E, R>(
       const timer = setTimeout(() => {
         resume(Effect.fail(tooLate))
         fiber.interruptUnsafe()
-      }, limit)
+      }, milliseconds)
       fiber.addObserver((exit) => {
         clearTimeout(timer)
         const error = Exit.isSuccess(exit) ? undefined : sqlErrorOf(exit.cause)
         if (error === undefined) return resume(exit as Exit.Exit<A, Exclude<E, SqlError.SqlError>>)
         return resume(
-          isDeadlock(error) && attemptsLeft > 0 ? afterPause(attempt(effect, attemptsLeft - 1)) : refuse(error)
+          isDeadlock(error) && attemptsLeft > 0
+            ? afterPause(attempt(effect, attemptsLeft - 1, milliseconds))
+            : refuse(error)
         )
       })
       return Effect.sync(() => fiber.interruptUnsafe())
