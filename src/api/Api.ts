@@ -5,6 +5,7 @@ import { LeaderKeys } from "./access/LeaderKeys.ts"
 import { Session } from "./access/Session.ts"
 import { Sessions } from "./access/Sessions.ts"
 import { Alerts } from "./alert/Alerts.ts"
+import { Config } from "./Configuration.ts"
 import { AlertDestinations, Destinations } from "./delivery/Destinations.ts"
 import { Leading } from "./Leading.ts"
 import { Overview } from "./Overview.ts"
@@ -26,6 +27,7 @@ export class Management extends HttpApi.make("webhook-trigger")
   .add(Destinations)
   .add(Alerts)
   .add(AlertDestinations)
+  .add(Config)
   .add(Runs)
   .add(Leading)
   .add(ApiKeys)

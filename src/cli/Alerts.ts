@@ -1,16 +1,13 @@
 /** What is wrong now, and when alerts begin. */
 import { type Alert, describeAlert } from "../domain/alert/Alert.ts"
-import { alertConditionNames, conditionOf } from "../domain/alert/AlertCondition.ts"
-import type { AlertRule } from "../domain/alert/AlertRule.ts"
+import { alertConditionNames } from "../domain/alert/AlertCondition.ts"
+import { type AlertRule, thresholdOf } from "../domain/alert/AlertRule.ts"
 import { derived, group } from "./Command.ts"
 import { alertDestinations, dataOf } from "./Destinations.ts"
 import { fields, listText, shortId, shortIdOf } from "./Output.ts"
 
 const scopeOf = ({ team, webhook_id }: AlertRule): string =>
   webhook_id !== undefined ? `webhook ${shortId(webhook_id)}` : team !== undefined ? `team ${team}` : "all"
-
-export const thresholdOf = ({ condition, threshold, window_hours }: AlertRule): string =>
-  `${threshold} ${conditionOf(condition).threshold.unit}${window_hours === undefined ? "" : ` in ${window_hours} h`}`
 
 const stateOf = ({ enabled }: AlertRule): string => (enabled ? "on" : "off")
 

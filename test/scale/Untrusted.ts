@@ -32,13 +32,17 @@ const almost = `${"a".repeat(62)}!`
 const attacks: ReadonlyArray<Attack> = [
   {
     name: "check: schema that doubles 29 times",
-    check: { webhook: { ...draft, schema: doubled({ type: "string" }) } }
+    check: { webhooks: [{ ...draft, schema: doubled({ type: "string" }) }] }
   },
   {
     name: "check: 20 destinations with loops in loops",
     check: {
-      webhook: draft,
-      destinations: numbers(20).map(() => ({ url: "https://example.com/", body: "template", template: loops }))
+      webhooks: [
+        {
+          ...draft,
+          destinations: numbers(20).map((n) => ({ url: `https://example.com/${n}`, body: "template", template: loops }))
+        }
+      ]
     }
   },
   { name: "schema: `^(a+)+$`", settings: ofX({ pattern: "^(a+)+$" }), x: almost },
@@ -84,7 +88,7 @@ const attacks: ReadonlyArray<Attack> = [
   },
   {
     name: "preview: other long templates each time",
-    check: { webhook: { ...draft, template_language: "liquid", prompt_template: loops + "{{ x }}".repeat(8_000) } }
+    check: { webhooks: [{ ...draft, template_language: "liquid", prompt_template: loops + "{{ x }}".repeat(8_000) }] }
   }
 ]
 
@@ -95,7 +99,8 @@ const attack = (server: Server, trigger: string, { check, x }: Attack) => {
   const child = fork(pathOf("attack.mjs"))
   child.send({
     connections,
-    url: check === undefined ? trigger : `${server.url}/api/check`,
+    method: check === undefined ? "POST" : "PUT",
+    url: check === undefined ? trigger : `${server.url}/api/config?dry_run=true`,
     headers: { "content-type": "application/json", authorization: `Bearer ${server.adminKey}` },
     body: JSON.stringify(check ?? { variables: { x } })
   })

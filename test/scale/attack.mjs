@@ -3,9 +3,9 @@
 let isOver = false
 let answers = 0
 
-const connection = async ({ body, headers, url }) => {
+const connection = async ({ body, headers, method, url }) => {
   while (!isOver) {
-    const answer = await fetch(url, { method: "POST", headers, body })
+    const answer = await fetch(url, { method, headers, body })
     await answer.text()
     answers++
   }

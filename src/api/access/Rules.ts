@@ -71,7 +71,6 @@ export const rules = {
   webhooks: {
     list: ["read", "filtered"],
     create: ["edit", "filtered"],
-    check: ["read", "filtered"],
     show: ["read", "webhook"],
     edit: ["edit", "webhook"],
     duplicate: ["edit", "webhook"],
@@ -94,10 +93,11 @@ export const rules = {
     rules: ["read", "server"],
     createRule: ["edit", "server"],
     editRule: ["edit", "server"],
-    deleteRule: ["edit", "server"],
-    checkDestination: ["read", "server"]
+    deleteRule: ["edit", "server"]
   },
   alertDestinations: destinationRules("server"),
+  /** Without `dry_run`, the handler asks for more. */
+  config: { apply: ["read", "filtered"] },
   runs: {
     list: ["follow", "filtered"],
     usage: ["read", "filtered"],

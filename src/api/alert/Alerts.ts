@@ -3,7 +3,6 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Alert, AlertState } from "../../domain/alert/Alert.ts"
 import { AlertRule, AlertRuleDraft, AlertRuleEdit } from "../../domain/alert/AlertRule.ts"
-import { DestinationDraft } from "../../domain/delivery/Destination.ts"
 import { WebhookId } from "../../domain/Id.ts"
 import { Admin } from "../access/Auth.ts"
 import { described } from "../Endpoint.ts"
@@ -72,18 +71,6 @@ export class Alerts extends HttpApiGroup.make("alerts")
       success: HttpApiSchema.NoContent.annotate({ description: "The rule was deleted." }),
       error: NotFound
     }).annotateMerge(described("Delete an alert rule", "Its alerts are deleted, too."))
-  )
-  .add(
-    HttpApiEndpoint.post("checkDestination", "/api/alerts/destinations/check", {
-      payload: DestinationDraft,
-      success: HttpApiSchema.NoContent.annotate({ description: "The alert destination is valid." }),
-      error: [BadRequest, ContentTooLarge, UnsupportedMediaType, UnprocessableContent]
-    }).annotateMerge(
-      described(
-        "Check an alert destination",
-        "Finds all faults that creating it would find, and stores nothing. Its token or secret URL may be absent."
-      )
-    )
   )
   .middleware(Admin)
   .annotateMerge(

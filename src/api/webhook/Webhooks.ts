@@ -1,8 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
 import { RunStatus } from "../../domain/run/Run.ts"
-import { optional, time } from "../../domain/Time.ts"
+import { time } from "../../domain/Time.ts"
 import { Webhook, WebhookDraft, WebhookEdit } from "../../domain/webhook/Webhook.ts"
 import { Admin } from "../access/Auth.ts"
 import { described, noContent } from "../Endpoint.ts"
@@ -16,26 +15,6 @@ import { listRequests, showRequest } from "./ReceivedRequests.ts"
 import { listTemplates, restoreTemplate, showTemplate } from "./TemplateVersions.ts"
 import { endOldToken, regenerateToken, WebhookWithToken } from "./Tokens.ts"
 import { IfMatch, webhookPath } from "./WebhookPath.ts"
-
-const WebhookCheck = Schema.Struct({
-  webhook: WebhookDraft,
-  destinations: optional(
-    Schema.Array(DestinationDraft)
-      .check(Schema.isMaxLength(maxDestinations))
-      .annotate({ description: "Its destinations." })
-  )
-}).annotate({ identifier: "WebhookCheck", description: "A webhook and its destinations, which are only checked." })
-
-const checkWebhook = HttpApiEndpoint.post("check", "/api/check", {
-  payload: WebhookCheck,
-  success: noContent("The webhook and its destinations are valid."),
-  error: bodyFaults
-}).annotateMerge(
-  described(
-    "Check a webhook and its destinations",
-    "Finds all faults that creating them would find, and stores nothing. Secrets, tokens and secret URLs may be absent."
-  )
-)
 
 const Preview = Schema.Struct({
   accepted: Schema.optionalKey(
@@ -156,7 +135,6 @@ export class Webhooks extends HttpApiGroup.make("webhooks")
       )
     )
   )
-  .add(checkWebhook)
   .add(regenerateToken)
   .add(endOldToken)
   .add(

@@ -1,22 +1,17 @@
 /** Configuration as code. */
-import { writeFileSync } from "node:fs"
-import { Effect, Option } from "effect"
+import { closeSync, openSync, writeFileSync, writeSync } from "node:fs"
+import { Effect, Option, type Scope } from "effect"
 import { Argument, Flag } from "effect/cli"
 import type { Client } from "../../api/Client.ts"
-import type { Webhook } from "../../domain/webhook/Webhook.ts"
+import type { Created } from "../../api/Configuration.ts"
 import { confirm, local, remote, yes } from "../Command.ts"
-import { exitCodes, Failure, refused } from "../Failure.ts"
+import { exitCodes, Failure, refused, usage } from "../Failure.ts"
 import { fields, print, printError, printJson } from "../Output.ts"
-import { apply, type Keep, type NewSecret, tokensFile } from "./Apply.ts"
-import { check } from "./Check.ts"
 import { jsonSchema } from "./ConfigFile.ts"
-import { toConfig, toYaml } from "./Export.ts"
-import { plan } from "./Plan.ts"
+import { collect, type Document } from "./Document.ts"
+import { alertsOr, destinationsOf, toConfig, toYaml } from "./Export.ts"
 import { deletions, hasChanges, planJson, planText } from "./PlanText.ts"
 import { files, invalid, readAll } from "./ReadFiles.ts"
-import { alertsOr, destinationsOf } from "./State.ts"
-import type { PlanOptions } from "./Steps.ts"
-import { type Configuration, collect } from "./Wanted.ts"
 
 const prune = Flag.Boolean("prune").pipe(
   Flag.withoutNegation,
@@ -34,29 +29,48 @@ const tokensOut = Flag.String("tokens-out").pipe(
   Flag.optional
 )
 
-const noAlerts = (detail: string) => refused("This key cannot manage alert_destinations and alert_rules", detail)
+interface Options {
+  readonly prune: boolean
+  readonly resetSecrets: boolean
+  /** Of the plan that was shown; absent: nothing is changed yet. */
+  readonly version?: number
+}
 
-/** Reads the server only after the files, which may be invalid. */
-const compare = (client: Client, configuration: Configuration, options: PlanOptions) =>
-  Effect.gen(function* () {
-    const { data: teams } = yield* client.teams.list()
-    const { data: webhooks } = yield* client.webhooks.list()
-    const isNamed = ({ id, name }: Webhook) =>
-      configuration.webhooks?.some((wanted) => wanted.destinations && (wanted.id === id || wanted.name === name))
-    const destinations = yield* destinationsOf(client, webhooks.filter(isNamed))
-    const hasAlerts = configuration.alertDestinations !== undefined || configuration.alertRules !== undefined
-    const alerts = hasAlerts ? yield* alertsOr(client, noAlerts) : undefined
-    const state = { teams, webhooks, destinations, alerts }
-    const planned = yield* Effect.fromResult(plan(configuration, state, options)).pipe(Effect.mapError(invalid))
-    yield* check(client, planned)
-    return planned
-  })
+const wordOf = (isOn: boolean) => (isOn ? "true" : "false")
+
+const edited = refused("The server was edited since the comparison", "nothing was changed; run the command again")
+
+/** The server's plan, or what it did. Its faults are reported by file and line. */
+const send = (client: Client, document: Document, { prune, resetSecrets, version }: Options) =>
+  client.config
+    .apply({
+      query: { dry_run: wordOf(version === undefined), prune: wordOf(prune), reset_secrets: wordOf(resetSecrets) },
+      headers: version === undefined ? {} : { "if-match": `"${version}"` },
+      payload: document.configuration
+    })
+    .pipe(
+      Effect.map((plan) => ({ ...plan, steps: plan.steps.map(document.noted) })),
+      Effect.catchTags({
+        UnprocessableContent: ({ errors = [] }) => invalid(errors.map(document.placed)),
+        PreconditionFailed: () => edited
+      })
+    )
 
 const read = (paths: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const configuration = yield* Effect.flatMap(readAll(paths), collect)
-    return configuration.faults.length > 0 ? yield* invalid(configuration.faults) : configuration
+    const document = yield* Effect.flatMap(readAll(paths), collect)
+    return document.faults.length > 0 ? yield* invalid(document.faults) : document
   })
+
+/** A new file for tokens, one JSON object on each line. Only its owner can read it. */
+const tokensFile = (path: string): Effect.Effect<(created: Created) => void, Failure, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.try({
+      try: () => openSync(path, "wx", 0o600),
+      catch: (error) => usage(`--tokens-out: ${error instanceof Error ? error.message : String(error)}`)
+    }),
+    (file) => Effect.sync(() => closeSync(file))
+  ).pipe(Effect.map((file) => (created) => void writeSync(file, `${JSON.stringify(created)}\n`)))
 
 const diff = remote(
   "diff",
@@ -68,16 +82,14 @@ const diff = remote(
   },
   { files, prune, resetSecrets },
   Effect.fnUntraced(function* (options, { call, json }) {
-    const configuration = yield* read(options.files)
-    const planned = yield* call((client) => compare(client, configuration, options))
+    const document = yield* read(options.files)
+    const planned = yield* call((client) => send(client, document, options))
     yield* json ? printJson(planJson(planned)) : print(planText(planned))
     if (hasChanges(planned)) {
       return yield* new Failure({ exit: exitCodes.differs, title: "The server differs from the files" })
     }
   })
 )
-
-const secretText = (secret: NewSecret): string => `\n${fields(secret)}`
 
 const applyFiles = remote(
   "apply",
@@ -93,33 +105,30 @@ const applyFiles = remote(
   },
   { files, prune, resetSecrets, tokensOut, yes },
   Effect.fnUntraced(function* (options, { call, json }) {
-    const configuration = yield* read(options.files)
-    if (configuration.unread.length > 0) return yield* invalid(configuration.unread)
-    const planned = yield* call((client) => compare(client, configuration, options))
+    const document = yield* read(options.files)
+    if (document.unread.length > 0) return yield* invalid(document.unread.map(({ fault }) => fault))
+    const planned = yield* call((client) => send(client, document, options))
     if (!json) yield* print(planText(planned))
     const deleted = deletions(planned)
     if (deleted !== undefined) yield* confirm(options.yes, `Delete ${deleted}, permanently?`)
-    const secrets: Array<NewSecret> = []
-    const remember: Keep = (secret) => Effect.sync(() => void secrets.push(secret))
-    const keep = Option.isSome(options.tokensOut) ? yield* tokensFile(options.tokensOut.value) : remember
-    // What was created before a failure is shown, too.
-    const created = Effect.suspend(() => showSecrets(json, secrets))
-    yield* Effect.onError(
-      call((client) => apply(client, planned, keep)),
-      () => created
-    )
-    if (json) return yield* printJson({ ...planJson(planned), created: secrets })
-    yield* created
-    if (hasChanges(planned)) yield* print("Applied.")
+    const keep = Option.isSome(options.tokensOut) ? yield* tokensFile(options.tokensOut.value) : undefined
+    const { version } = planned
+    const { created, not_deleted } = hasChanges(planned)
+      ? yield* call((client) => send(client, document, { ...options, version }))
+      : { created: [], not_deleted: [] }
+    created.forEach((one) => keep?.(one))
+    const shown = keep === undefined ? created : []
+    if (json) yield* printJson({ ...planJson(planned), created: shown })
+    else {
+      if (shown.length > 0) {
+        yield* print(["\nThese are shown only once:", ...shown.map((one) => `\n${fields(one)}`)].join("\n"))
+      }
+      if (hasChanges(planned)) yield* print("Applied.")
+    }
+    const left = not_deleted.map(({ detail, kind, name }) => ({ pointer: "", detail: `${kind} ${name}: ${detail}` }))
+    if (left.length > 0) return yield* new Failure({ exit: exitCodes.refused, title: "Not deleted", faults: left })
   }, Effect.scoped)
 )
-
-const showSecrets = (json: boolean, secrets: ReadonlyArray<NewSecret>): Effect.Effect<void> => {
-  if (secrets.length === 0) return Effect.void
-  return json
-    ? printJson({ created: secrets })
-    : print(["\nThese are shown only once:", ...secrets.map(secretText)].join("\n"))
-}
 
 const withoutAlerts = (detail: string) =>
   Effect.as(printError(`alert_destinations and alert_rules were not exported: ${detail}`), undefined)

@@ -1,26 +1,17 @@
 /** The schema of a configuration file: webhooks, teams, destinations and alert rules, without secrets. */
-import { JsonSchema, Schema, Struct } from "effect"
-import { AlertRuleDraft } from "../../domain/alert/AlertRule.ts"
-import { DestinationDraft, maxDestinations } from "../../domain/delivery/Destination.ts"
-import { Uuid } from "../../domain/Id.ts"
-import { TeamDraft } from "../../domain/Team.ts"
+import { JsonSchema, Schema } from "effect"
+import { plainFields } from "../../domain/Configuration.ts"
 import { optional } from "../../domain/Time.ts"
-import { WebhookDraft } from "../../domain/webhook/Webhook.ts"
 
 const variable = (what: string) =>
   optional(Schema.NonEmptyString.annotate({ description: `The environment variable with ${what}, read by \`apply\`.` }))
 const file = (what: string) =>
   optional(Schema.NonEmptyString.annotate({ description: `A file with ${what}; relative to the folder of this file.` }))
 
-const id = optional(
-  Uuid.annotate({
-    description: "Needed only if the server has several with the same name."
-  })
-)
+const TeamEntry = Schema.Struct(plainFields.team)
 
 const DestinationEntry = Schema.Struct({
-  id,
-  ...Struct.omit(DestinationDraft.fields, ["token", "headers"]),
+  ...plainFields.destination,
   url_env: variable("the secret URL"),
   url_file: file("the secret URL"),
   token_env: variable("the token"),
@@ -33,9 +24,8 @@ const DestinationEntry = Schema.Struct({
 }).annotate({ identifier: "Destination" })
 
 const WebhookEntry = Schema.Struct({
-  id,
-  ...Struct.omit(WebhookDraft.fields, ["secret", "prompt_template"]),
-  prompt_template: optional(WebhookDraft.fields.prompt_template),
+  ...plainFields.webhook,
+  prompt_template: optional(plainFields.webhook.prompt_template),
   prompt_template_file: file("the prompt"),
   secret_env: variable("the secret of the verification"),
   secret_file: file("the secret of the verification"),
@@ -44,26 +34,10 @@ const WebhookEntry = Schema.Struct({
   )
 }).annotate({ identifier: "Webhook" })
 
-const AlertRuleEntry = Schema.Struct({
-  ...Struct.omit(AlertRuleDraft.fields, ["webhook_id", "destination_ids"]),
-  webhook: optional(
-    Schema.NonEmptyString.annotate({
-      description: "Limits the rule to this webhook, by name, or by ID if the name is not unique."
-    })
-  ),
-  destinations: optional(
-    Schema.Array(Schema.NonEmptyString).pipe(
-      Schema.check(Schema.isMaxLength(maxDestinations)),
-      Schema.annotate({
-        description:
-          "The alert destinations of its alerts, by description, or by ID if it is absent or not unique. Absent: all."
-      })
-    )
-  )
-}).annotate({ identifier: "AlertRule" })
+const AlertRuleEntry = Schema.Struct(plainFields.rule).annotate({ identifier: "AlertRule" })
 
 export const ConfigFile = Schema.Struct({
-  teams: optional(Schema.Array(TeamDraft)),
+  teams: optional(Schema.Array(TeamEntry)),
   webhooks: optional(Schema.Array(WebhookEntry)),
   alert_destinations: optional(Schema.Array(DestinationEntry).annotate({ description: "Where alerts are sent." })),
   alert_rules: optional(Schema.Array(AlertRuleEntry).annotate({ description: "When alerts begin." }))
@@ -81,7 +55,7 @@ const secretFields: Readonly<Record<string, string>> = {
 }
 
 const entries = {
-  teams: TeamDraft.fields,
+  teams: TeamEntry.fields,
   webhooks: WebhookEntry.fields,
   destinations: DestinationEntry.fields,
   alert_destinations: DestinationEntry.fields,

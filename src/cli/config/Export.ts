@@ -2,15 +2,47 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import type { Document, YAMLMap } from "yaml"
+import type { Client } from "../../api/Client.ts"
 import type { AlertRule } from "../../domain/alert/AlertRule.ts"
 import type { Destination } from "../../domain/delivery/Destination.ts"
 import { alertEvents, type DestinationEvent, runEndEvents } from "../../domain/delivery/DestinationEvent.ts"
 import { kindOf } from "../../domain/delivery/DestinationKind.ts"
+import type { Team } from "../../domain/Team.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { webhookSettingNames } from "../../domain/webhook/WebhookSettings.ts"
 import type { AlertRuleEntry, ConfigFile, DestinationEntry, WebhookEntry } from "./ConfigFile.ts"
-import type { Alerts, State } from "./Steps.ts"
 import { yaml } from "./YamlFile.ts"
+
+interface Alerts {
+  readonly destinations: ReadonlyArray<Destination>
+  readonly rules: ReadonlyArray<AlertRule>
+}
+
+interface State {
+  readonly teams: ReadonlyArray<Team>
+  readonly webhooks: ReadonlyArray<Webhook>
+  /** By the webhook's id. */
+  readonly destinations: ReadonlyMap<string, ReadonlyArray<Destination>>
+  /** Absent: they are not exported. */
+  readonly alerts: Alerts | undefined
+}
+
+/** Enough to be quick, and few beside the server's other work. */
+const concurrency = 8
+
+export const destinationsOf = (client: Client, webhooks: ReadonlyArray<Webhook>) =>
+  Effect.map(
+    Effect.forEach(webhooks, ({ id }) => client.destinations.list({ params: { id } }), { concurrency }),
+    (lists) => new Map(webhooks.map(({ id }, at): [string, ReadonlyArray<Destination>] => [id, lists[at]!.data]))
+  )
+
+/** `otherwise`: the key is limited to teams, but alerts belong to the whole server. */
+export const alertsOr = <A, E, R>(client: Client, otherwise: (detail: string) => Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const { data: destinations } = yield* client.alertDestinations.list({ params: {} })
+    const { data: rules } = yield* client.alerts.rules()
+    return { destinations, rules }
+  }).pipe(Effect.catchTag("Forbidden", ({ detail }) => otherwise(detail)))
 
 const given = (fields: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

@@ -104,6 +104,10 @@ export const faultsOfRule = (
   return faults.flatMap(([field, detail]) => (detail === false ? [] : [{ field, detail }]))
 }
 
+/** With its unit, such as `2.5 US dollars in 48 h`. */
+export const thresholdOf = ({ condition, threshold, window_hours }: AlertRule): string =>
+  `${threshold} ${conditionOf(condition).threshold.unit}${window_hours === undefined ? "" : ` in ${window_hours} h`}`
+
 /** Whether both rules have the same alerts, for the same destinations: one of them is needless. */
 export const isSameRule = (one: Omit<AlertRule, "id">, other: Omit<AlertRule, "id">): boolean => {
   const idsOf = ({ destination_ids: ids }: Pick<AlertRule, "destination_ids">) =>

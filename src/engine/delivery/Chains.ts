@@ -37,9 +37,6 @@ export const make = Effect.gen(function* () {
               Effect.catchTag("Invalid", () => Effect.succeed(false))
             )
       ),
-    /** Fails as the creation would beside these destinations of the same webhook. */
-    check: (target: string, beside: Parameters<FaultBeside>[0]) =>
-      Effect.flatMap(usable(target), () => faultBeside(target)(beside) ?? Effect.void),
     /** What a new one stores. */
     created: (owner: Owner, target: string) => Effect.map(teamsOf(owner, target), (chain_teams) => ({ chain_teams })),
     /** What an edit stores. An actor who may not use the target may only switch it off, or describe it. */

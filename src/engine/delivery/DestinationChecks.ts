@@ -31,8 +31,6 @@ interface Checked {
   readonly url?: string | undefined
   /** Of an edit: the destination before it. */
   readonly before?: DestinationRow
-  /** Of a draft whose token or secret URL is known elsewhere. */
-  readonly mayLackSecrets?: boolean
 }
 
 const decodeDraft = decode(DestinationDraft)
@@ -48,9 +46,6 @@ const isWebhookId = Schema.is(WebhookId)
 
 const faultOfWebhookId = (text: string): string | undefined =>
   isWebhookId(text) ? undefined : "must be the ID of a webhook"
-
-/** The ends of a webhook's runs, or alerts. */
-export type Receives = "runs" | "alerts"
 
 /** What a destination gets by default. */
 export const eventsOf = (owner: Owner): DestinationRow["events"] => (owner === null ? alertEvents : runEndEvents)
@@ -75,15 +70,15 @@ export const make = Effect.gen(function* () {
   /** What no schema finds. */
   const faultsOf = (checked: Checked) =>
     Effect.gen(function* () {
-      const { before, body, events, headers, isOfAlerts, kind = "webhook", mayLackSecrets } = checked
+      const { before, body, events, headers, isOfAlerts, kind = "webhook" } = checked
       const { target, template, token, url } = checked
       const data = kindOf(kind)
       const ofTemplate = template === undefined ? undefined : yield* faultOfTemplate(kind, template)
       const unknown = `is not a field of the kind ${kind}`
       const required = `is required by the kind ${kind}`
       const isNew = before === undefined
-      const needsToken = isNew && !mayLackSecrets && data.token !== undefined
-      const needsUrl = isNew && data.url !== undefined && !data.url.default && !(mayLackSecrets && data.url.isSecret)
+      const needsToken = isNew && data.token !== undefined
+      const needsUrl = isNew && data.url !== undefined && !data.url.default
       // Else an edit of the URL could send the token and the headers elsewhere.
       const isMoved = !isNew && url !== undefined && url !== before.url
       const needsTokenAgain = isMoved && data.token !== undefined && token === undefined
@@ -125,11 +120,12 @@ export const make = Effect.gen(function* () {
       return faults.length > 0 ? yield* new Invalid({ faults }) : decoded.success
     })
 
+  const draft = (isOfAlerts: boolean, input: unknown) =>
+    checked(decodeDraft(input), (draft) => ({ ...draft, isOfAlerts }))
+
   return {
-    draft: (owner: Owner, input: unknown) =>
-      checked(decodeDraft(input), (draft) => ({ ...draft, isOfAlerts: owner === null })),
-    withoutSecrets: (receives: Receives, input: unknown) =>
-      checked(decodeDraft(input), (draft) => ({ ...draft, isOfAlerts: receives === "alerts", mayLackSecrets: true })),
+    draft: (owner: Owner, input: unknown) => draft(owner === null, input),
+    ofRuns: (input: unknown) => draft(false, input),
     /** An edit of this destination. */
     edit: (row: DestinationRow, input: unknown) =>
       checked(decodeEdit(input), ({ target = row.target, template = row.template, ...edit }) => ({

@@ -34,9 +34,6 @@ export interface WithSecret {
   readonly secret?: Redacted.Redacted
 }
 
-/** What others beside it are checked against. */
-export type CheckedDraft = Partial<Pick<Destination, "kind" | "target">>
-
 /** Which deliveries of a webhook are asked for; ids as a caller wrote them. */
 interface DeliveryFilter extends Pick<DeliveryQuery, "cursor" | "limit" | "status"> {
   readonly destination_id?: string
@@ -54,15 +51,8 @@ export class Destinations extends Context.Service<
     readonly show: (owner: OwnerId, id: string) => Effect.Effect<Destination, NotFound | Unavailable>
     /** From an unchecked draft. Lists every fault. */
     readonly create: (owner: OwnerId, draft: unknown) => Effect.Effect<WithSecret, Invalid | NotFound | Unavailable>
-    /**
-     * Checks a draft as `create` does beside the others, which it returned before, and stores nothing. Its token and a secret
-     * URL may be absent.
-     */
-    readonly check: (
-      receives: DestinationChecks.Receives,
-      draft: unknown,
-      beside?: ReadonlyArray<CheckedDraft>
-    ) => Effect.Effect<CheckedDraft, Invalid | Unavailable>
+    /** Checks a draft of a webhook that is yet to be created. */
+    readonly check: (draft: unknown) => Effect.Effect<unknown, Invalid | Unavailable>
     readonly edit: (
       owner: OwnerId,
       id: string,
@@ -288,10 +278,7 @@ export class Destinations extends Context.Service<
         })
 
       return Destinations.of({
-        check: (receives, draft, beside = []) =>
-          Effect.tap(checks.withoutSecrets(receives, draft), ({ kind, target }) =>
-            kind === "chain" ? chains.check(target!, beside) : Effect.void
-          ),
+        check: checks.ofRuns,
         list: (owner) => inOwner(owner, store.destinations),
         show: (owner, id) => found(owner, id, (row) => Effect.succeed(toDestination(row))),
         create: (owner, draft) => inOwner(owner, (id) => create(id, draft)),

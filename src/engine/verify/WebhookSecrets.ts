@@ -22,14 +22,6 @@ export const isAbout = ({ verification, secret, keep_old_secret }: Wish): boolea
 
 const invalid = (pointer: string, detail: string) => new Invalid({ faults: [{ pointer, detail }] })
 
-/** Checks the secret of a draft, if it has one. */
-export const check = ({ secret, verification }: Wish): Effect.Effect<void, Invalid> => {
-  if (secret === undefined) return Effect.void
-  if (!verification) return invalid("/verification", "is required by `secret`")
-  const fault = faultOf(describe(verification, secret), secret)
-  return fault === undefined ? Effect.void : invalid("/secret", `${fault}, for the preset ${verification.preset}`)
-}
-
 export const make = Effect.gen(function* () {
   const { open, seal } = yield* Sealing.make
 

@@ -4,7 +4,6 @@ import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { Alerts } from "../../engine/alert/Alerts.ts"
-import { Destinations } from "../../engine/delivery/Destinations.ts"
 import { Settings } from "../../engine/Settings.ts"
 import * as TeamScope from "../access/TeamScope.ts"
 import * as Body from "../request/Body.ts"
@@ -14,7 +13,6 @@ import { given } from "./DestinationsHandlers.ts"
 export const layer = HttpApiBuilder.group(Api, "alerts", (handlers) =>
   Effect.gen(function* () {
     const alerts = yield* Alerts
-    const destinations = yield* Destinations
     const { maxBody } = yield* Settings
 
     return refusing(handlers)
@@ -32,11 +30,5 @@ export const layer = HttpApiBuilder.group(Api, "alerts", (handlers) =>
         Body.readObject(request, maxBody).pipe(Effect.flatMap((edit) => alerts.editRule(rule_id, edit)))
       )
       .handle("deleteRule", ({ params: { rule_id } }) => alerts.removeRule(rule_id))
-      .handleRaw("checkDestination", ({ request }) =>
-        Body.readObject(request, maxBody).pipe(
-          Effect.flatMap((draft) => destinations.check("alerts", draft)),
-          Effect.asVoid
-        )
-      )
   })
 )

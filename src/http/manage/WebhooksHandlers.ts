@@ -1,4 +1,4 @@
-import { Duration, Effect, Redacted, Schema } from "effect"
+import { Duration, Effect, Redacted } from "effect"
 import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
@@ -6,11 +6,9 @@ import { asWhole } from "../../api/List.ts"
 import { pageSize } from "../../api/PageSize.ts"
 import { SampleBody } from "../../api/run/RunAnswers.ts"
 import { triggerUrl } from "../../api/run/TriggerUrl.ts"
-import { maxDestinations } from "../../domain/delivery/Destination.ts"
 import type { RequestKind } from "../../domain/request/ReceivedRequest.ts"
 import { validate } from "../../domain/Validation.ts"
 import * as Audit from "../../engine/access/Audit.ts"
-import * as DraftCheck from "../../engine/delivery/DraftCheck.ts"
 import { Cancellation, type CancelledCounts } from "../../engine/manage/Cancellation.ts"
 import { StoredRequests } from "../../engine/manage/StoredRequests.ts"
 import { Webhooks, type WithToken } from "../../engine/manage/Webhooks.ts"
@@ -37,7 +35,7 @@ const writeTag = ({
  * The versions that `If-Match` allows; `undefined`: any. Compared strongly (RFC 9110, 13.1.1), so weak and foreign tags
  * allow nothing.
  */
-const expectedVersions = (request: HttpServerRequest.HttpServerRequest): ReadonlyArray<number> | undefined => {
+export const expectedVersions = (request: HttpServerRequest.HttpServerRequest): ReadonlyArray<number> | undefined => {
   const header = request.headers["if-match"]?.trim()
   if (header === undefined || header === "*") return undefined
   return header.split(",").flatMap((tag) => {
@@ -47,22 +45,11 @@ const expectedVersions = (request: HttpServerRequest.HttpServerRequest): Readonl
 }
 
 const decodePreview = validate(SampleBody)
-/** The drafts themselves are checked by the engine, which finds more. */
-const decodeCheck = validate(
-  Schema.Struct({
-    webhook: Schema.Record(Schema.String, Schema.Unknown),
-    destinations: Schema.optionalKey(
-      Schema.Array(Schema.Unknown).pipe(Schema.check(Schema.isMaxLength(maxDestinations)))
-    )
-  })
-)
-
 export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
   Effect.gen(function* () {
     const webhooks = yield* Webhooks
     const { cancelQueuedOfWebhook } = yield* Cancellation
     const requests = yield* StoredRequests
-    const check = yield* DraftCheck.make
     const scope = yield* TeamScope.make
     const { maxBody } = yield* Settings
     const originFor = yield* makeTriggerOriginFor
@@ -84,9 +71,6 @@ export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
           Effect.tap(({ webhook }) => Effect.sync(() => RequestFacts.add(request, { webhook_id: webhook.id }))),
           Effect.map((created) => withToken(request, created))
         )
-      )
-      .handleRaw("check", ({ request }) =>
-        Body.readObject(request, maxBody).pipe(Effect.flatMap(decodeCheck), Effect.flatMap(check))
       )
       .handle("show", ({ params }) => webhooks.show(params.id).pipe(Effect.tap(writeTag)))
       .handleRaw("edit", ({ params, request }) =>

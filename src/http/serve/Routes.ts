@@ -39,6 +39,7 @@ import * as LeadingHandlers from "../leaders/LeadingHandlers.ts"
 import * as AccessHandlers from "../manage/AccessHandlers.ts"
 import * as AlertsHandlers from "../manage/AlertsHandlers.ts"
 import * as AuditHandlers from "../manage/AuditHandlers.ts"
+import * as ConfigHandlers from "../manage/ConfigHandlers.ts"
 import * as DestinationsHandlers from "../manage/DestinationsHandlers.ts"
 import { RunExport } from "../manage/export/RunExport.ts"
 import * as OverviewHandlers from "../manage/OverviewHandlers.ts"
@@ -102,6 +103,7 @@ export const management: Layer.Layer<never, never, Engine | Server> = HttpApiBui
     DestinationsHandlers.layer,
     AccessHandlers.layer,
     AlertsHandlers.layer,
+    ConfigHandlers.layer,
     RunsHandlers.layer,
     AuditHandlers.layer,
     SessionHandlers.layer,

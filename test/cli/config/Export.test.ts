@@ -1,16 +1,23 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, it } from "@effect/vitest"
-import { Arbitrary, Array as Arr, Effect, Result, Schema } from "effect"
+import { Arbitrary, Array as Arr, Context, Effect, Result, Schema } from "effect"
+import { collect } from "../../../src/cli/config/Document.ts"
 import { toYaml } from "../../../src/cli/config/Export.ts"
-import { plan } from "../../../src/cli/config/Plan.ts"
 import { hasChanges } from "../../../src/cli/config/PlanText.ts"
-import { collect } from "../../../src/cli/config/Wanted.ts"
 import { parse } from "../../../src/cli/config/YamlFile.ts"
 import { conditionOf } from "../../../src/domain/alert/AlertCondition.ts"
 import { AlertRule } from "../../../src/domain/alert/AlertRule.ts"
 import { Destination } from "../../../src/domain/delivery/Destination.ts"
 import { kindOf } from "../../../src/domain/delivery/DestinationKind.ts"
 import { Webhook } from "../../../src/domain/webhook/Webhook.ts"
+import { Alerts } from "../../../src/engine/alert/Alerts.ts"
+import * as Configuration from "../../../src/engine/config/Configuration.ts"
+import { Destinations } from "../../../src/engine/delivery/Destinations.ts"
+import { Teams } from "../../../src/engine/manage/Teams.ts"
+import { Webhooks } from "../../../src/engine/manage/Webhooks.ts"
+import { OwnerStore } from "../../../src/repo/access/OwnerStore.ts"
+import { TeamStore } from "../../../src/repo/manage/TeamStore.ts"
+import { TransactionStore } from "../../../src/repo/TransactionStore.ts"
 
 const oneOf = (...texts: ReadonlyArray<string>) => Arbitrary.schema(Schema.Literals(texts))
 const nat = (maximum: number) => Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum })))
@@ -41,6 +48,23 @@ const alertDestination = Arbitrary.map(
   destination,
   (one): Destination => ({ ...one, kind: "webhook", events: ["alert.firing"], url: "https://example.com/" })
 )
+
+const refuses = (...change: ReadonlyArray<unknown>) => Effect.die(new Error(`would change ${JSON.stringify(change)}`))
+const noChange = { check: () => Effect.void, create: refuses, edit: refuses, remove: refuses }
+
+/** It only has this state. */
+const serverWith = ({ alerts, destinations, webhooks }: Parameters<typeof toYaml>[0]) =>
+  Context.make(Webhooks, { ...noChange, list: Effect.succeed(webhooks) } as never).pipe(
+    Context.add(Destinations, {
+      ...noChange,
+      list: (owner: string | null) => Effect.succeed(owner === null ? alerts?.destinations : destinations.get(owner))
+    } as never),
+    Context.add(Alerts, { rules: Effect.succeed(alerts?.rules) } as never),
+    Context.add(Teams, {} as never),
+    Context.add(TeamStore, { teams: Effect.succeed([]) } as never),
+    Context.add(OwnerStore, {} as never),
+    Context.add(TransactionStore, { inOneCommit: (part: unknown) => part, inNoCommit: (all: unknown) => all } as never)
+  )
 
 describe("an export", () => {
   it.effect.prop(
@@ -82,7 +106,9 @@ describe("an export", () => {
         expect(Result.isSuccess(source!) ? "" : `${JSON.stringify(source!.failure)}\n${yaml}`).toBe("")
         const configuration = yield* collect([Result.getOrThrow(source!)])
         expect(configuration.faults).toEqual([])
-        const planned = plan(configuration, state, { prune: true, resetSecrets: false })
+        const apply = yield* Effect.provide(Configuration.make, serverWith(state))
+        const options = { prune: true, resetSecrets: false, dryRun: true, versions: undefined, mayAdminister: true }
+        const planned = yield* Effect.result(apply(configuration.configuration, options))
         expect(Result.isSuccess(planned) ? "" : `${JSON.stringify(planned.failure)}\n${yaml}`).toBe("")
         expect(hasChanges(Result.getOrThrow(planned)), yaml).toBe(false)
       }).pipe(Effect.provide(NodeServices.layer)),

@@ -241,7 +241,7 @@ describe("alerts in a configuration file", () => {
       const refused = yield* runAs(limited, command, "-f", path)
       expect([refused.code, refused.stderr]).toEqual([
         1,
-        "This key cannot manage alert_destinations and alert_rules: This needs access to all teams. Yours is limited to certain teams.\n"
+        "The key's role or teams do not allow this: `alert_destinations` and `alert_rules` need access to all teams. Yours is limited to certain teams.\n"
       ])
     }
     const exported = yield* runAs(limited, "export")
@@ -262,17 +262,19 @@ describe("alerts in a configuration file", () => {
     const [{ id }] = yield* rules
     const headers = { authorization: `Bearer ${ADMIN_API_KEY}`, "content-type": "application/json" }
     const edit = { method: "PATCH", headers, body: '{"threshold": 7}' }
-    // A person edits the rule once the command has read it.
-    let isRead = false
+    // A person edits the rule once the command has compared it.
     const proxy = createServer(async (request, response) => {
-      const answer = await fetch(address() + request.url, { method: request.method!, headers })
+      const chunks: Array<Uint8Array> = []
+      for await (const chunk of request) chunks.push(chunk)
+      const ifMatch = request.headers["if-match"]
+      if (ifMatch !== undefined) await fetch(`${address()}/api/alerts/rules/${id}`, edit)
+      const answer = await fetch(address() + request.url, {
+        method: request.method!,
+        headers: { ...headers, ...(ifMatch && { "if-match": ifMatch }) },
+        body: Buffer.concat(chunks)
+      })
       response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "text/plain" })
-      const body = await answer.text()
-      if (request.url === "/api/alerts/rules" && !isRead) {
-        isRead = true
-        await fetch(`${address()}/api/alerts/rules/${id}`, edit)
-      }
-      response.end(body)
+      response.end(await answer.text())
     })
     yield* Effect.promise(() => new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve)))
     const { port } = proxy.address() as { port: number }
@@ -281,7 +283,7 @@ describe("alerts in a configuration file", () => {
     proxy.close()
     expect([refused.code, refused.stderr]).toEqual([
       1,
-      "The alert rules were edited since the comparison: run the command again\n"
+      "The server was edited since the comparison: nothing was changed; run the command again\n"
     ])
     expect(yield* rules).toMatchObject([{ id, threshold: 7 }])
   })

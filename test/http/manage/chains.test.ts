@@ -221,28 +221,28 @@ describe("a destination that is another webhook", () => {
         "chain: there may be at most 3 of a webhook"
       ])
 
-      const drafts = (targets: ReadonlyArray<string>) => targets.map((target) => ({ kind: "chain", target, ...body }))
-      const draft = { name: "n", team: "ops", prompt_template: "x" }
-      const checked = (destinations: ReadonlyArray<object>, headers = {}) =>
-        Effect.map(
-          admin("POST", "/api/check", { body: { webhook: draft, destinations }, headers }),
-          ({ json, status }) => (status === 204 ? [] : json.errors.map(({ detail, pointer }: any) => [pointer, detail]))
+      const planned = (targets: ReadonlyArray<string>, headers = {}) => {
+        const destinations = targets.map((target, at) => ({ kind: "chain", target, description: `${at}`, ...body }))
+        const webhooks = [{ name: "n", team: "ops", prompt_template: "x", destinations }]
+        return Effect.map(
+          admin("PUT", "/api/config?dry_run=true", { body: { webhooks }, headers }),
+          ({ json, status }) => (status === 200 ? [] : json.errors.map(({ detail, pointer }: any) => [pointer, detail]))
         )
+      }
       const unknown = "019b7d08-0000-7000-8000-000000000000"
       const notThere = "is not a webhook that you can use"
-      expect(yield* checked(drafts([a.id, b.id, c.id]))).toStrictEqual([])
-      expect(yield* checked(drafts([a.id, unknown, a.id]))).toStrictEqual([
-        ["/destinations/1/target", notThere],
-        ["/destinations/2/target", twice[1]]
+      const ofN = "/webhooks/0/destinations"
+      expect(yield* planned([a.id, b.id, c.id])).toStrictEqual([])
+      expect(yield* planned([a.id, unknown, a.id])).toStrictEqual([
+        [`${ofN}/1/target`, notThere],
+        [`${ofN}/2/target`, twice[1]]
       ])
-      expect(yield* checked(drafts([a.id, b.id, c.id, second.id]))).toStrictEqual([
-        ["/destinations/3/kind", "chain: there may be at most 3 of a webhook"]
+      expect(yield* planned([a.id, b.id, c.id, second.id])).toStrictEqual([
+        [`${ofN}/3/kind`, "chain: there may be at most 3 of a webhook"]
       ])
       const { key } = (yield* admin("POST", "/api/keys", { body: { name: "ops", role: "viewer", teams: ["ops"] } }))
         .json
-      expect(yield* checked(drafts([a.id]), { authorization: `Bearer ${key}` })).toStrictEqual([
-        ["/destinations/0/target", notThere]
-      ])
+      expect(yield* planned([a.id], { authorization: `Bearer ${key}` })).toStrictEqual([[`${ofN}/0/target`, notThere]])
 
       const targets = yield* Effect.forEach([1, 2, 3, 4, 5, 6], () => webhook("other"))
       const { id: busy } = yield* webhook("ops")

@@ -19,27 +19,37 @@ const loops = "{% for i in (1..1000000) %}{% for j in (1..1000000) %}x{% endfor 
 const draft = { name: "draft", team: "ops", prompt_template: "x" }
 
 it.live.each([
-  ["a schema whose parts refer to each other twice", { webhook: { ...draft, schema: doubled } }, "/webhook/schema"],
+  [
+    "a schema whose parts refer to each other twice",
+    { webhooks: [{ ...draft, schema: doubled }] },
+    "/webhooks/0/schema"
+  ],
   [
     "twenty destinations with loops in loops",
     {
-      webhook: draft,
-      destinations: Arrays.makeBy(20, () => ({ url: "https://a.example/", body: "template", template: loops }))
+      webhooks: [
+        {
+          ...draft,
+          destinations: Arrays.makeBy(20, (n) => ({ url: `https://a.example/${n}`, body: "template", template: loops }))
+        }
+      ]
     },
-    "/destinations/0/template"
+    "/webhooks/0/destinations/0/template"
   ],
   [
     "long templates with loops in loops",
     {
-      webhook: { ...draft, template_language: "liquid", prompt_template: loops + "x".repeat(60_000), thread_key: loops }
+      webhooks: [
+        { ...draft, template_language: "liquid", prompt_template: loops + "x".repeat(60_000), thread_key: loops }
+      ]
     },
-    "/webhook/prompt_template"
+    "/webhooks/0/prompt_template"
   ]
 ])("what is checked before it is saved holds nobody up: %s", ([, body, pointer]) =>
   Effect.gen(function* () {
     const { admin, http, team, webhook } = yield* start()
     const other = yield* webhook(yield* team("ops"))
-    const checked = yield* Effect.forkChild(admin("POST", "/api/check", { body }))
+    const checked = yield* Effect.forkChild(admin("PUT", "/api/config?dry_run=true", { body }))
     expect((yield* http("POST", other.path, { body: hello })).status).toBe(202)
     // Held up by the check, the answers would come together.
     expect(yield* Effect.sync(() => checked.pollUnsafe())).toBeUndefined()
