@@ -1,11 +1,12 @@
 /**
  * `npm run screenshots`: writes the pictures in docs/screenshots anew. It starts the built server on an empty database,
- * leads three teams over HTTP with agents that know their answers, and opens the pages.
+ * leads three teams over HTTP with agents that know their answers, makes a month of their runs, and opens the pages.
  */
 import { spawn } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { PGlite } from "@electric-sql/pglite"
 import type { Page } from "playwright-core"
 import { randomSecret } from "../../src/recipes/Recipe.ts"
 import { type RecipeName, recipes } from "../../src/recipes/Recipes.ts"
@@ -38,6 +39,24 @@ const delay = Math.min(base * 2 ** attempt, 30_000)
 
 const usage = { input_tokens: 48_210, output_tokens: 1_904, cost_usd: 0.21, model: "claude-sonnet-5" }
 
+/** In `aMonth`: minutes between two of the latest runs, and since the last of them. */
+const [between, sinceLast] = [31, 14]
+const now = Date.now()
+/** How many came after the one that is shown. */
+const newer = 3
+
+/** What an agent reports before its reply, and how many seconds after the run's acceptance. */
+const steps = [
+  { after: 4, kind: "tool", tool: "Bash", title: "gh pr diff 396", result_bytes: 18_412, duration_ms: 1_240 },
+  { after: 19, kind: "tool", tool: "Read", title: "Read src/s3/retry.ts", result_bytes: 6_120, duration_ms: 35 },
+  { after: 31, kind: "tool", tool: "Grep", title: "Search for Retry-After", result_bytes: 912, duration_ms: 210 },
+  { after: 44, kind: "text", title: "The header is read, but a date in it is taken for a number." },
+  { after: 46, kind: "tool", tool: "Bash", title: "npm test -- s3", result_bytes: 4_806, duration_ms: 48_300 }
+].map(({ after, ...step }, index) => ({
+  ...{ id: `${index}`, status: "ok", ...step },
+  at: new Date(now - (newer * between + sinceLast) * 60_000 + after * 1_000).toISOString()
+}))
+
 /** What an agent replies to a prompt. `undefined`: it works on. */
 const replyTo = (prompt: string): object | undefined => {
   if (prompt.includes("Migrate")) return undefined
@@ -50,15 +69,19 @@ const replyTo = (prompt: string): object | undefined => {
   return { type: "response", response: review, usage, links }
 }
 
+const teams = ["review", "ops", "docs"]
+
 /** Leads a team until the server stops. */
 const lead = async (team: string) => {
-  await request("POST", "/api/teams", { team })
   const { key: leaderKey } = await request("POST", `/api/teams/${team}/leader-keys`, { name: `${team}-1` })
   const leader = crypto.randomUUID()
   const ask = (path: string, body: object) => request("POST", `/leader/${path}`, body, leaderKey)
   const answer = async ({ correlation_id, prompt, run_id }: Record<string, string>) => {
     const reply = replyTo(prompt!)
-    if (reply !== undefined) return ask("reply", { correlation_id, ...reply })
+    if (reply !== undefined) {
+      await ask("reply", { correlation_id, type: "progress", seq: 1, steps })
+      return ask("reply", { correlation_id, ...reply })
+    }
     const [text, activity] = ["I have found 14 call sites. ", "Edit src/queue/consumer.ts"]
     await ask("reply", { correlation_id, type: "progress", seq: 1, text, activity })
     for (;;) await ask("work", { leader, run_id })
@@ -93,8 +116,8 @@ const untilEnded = async (count: number) => {
 
 /** The pages' content. Returns the run whose page is shown. */
 const fill = async () => {
-  for (const team of ["review", "ops", "docs"]) await lead(team)
-  await request("POST", "/api/teams", { team: "support" })
+  for (const team of [...teams, "support"]) await request("POST", "/api/teams", { team })
+  for (const team of teams) await lead(team)
   const [github, alerts] = [await create("github", { team: "review" }), await create("alertmanager", { team: "ops" })]
   await create("slack-command", { team: "support" })
   const { webhook: docs } = await request("POST", "/api/webhooks", {
@@ -122,10 +145,70 @@ const fill = async () => {
   const { payload, headers } = recipes.alertmanager.sample
   await request("POST", `/api/webhooks/${alerts}/runs`, { payload, headers })
   await untilEnded(8)
-  await pull(401, "Migrate the consumers to the new queue")
-  await pull(402, "Remove the old queue")
-  return { github, run: shown.run_id as string }
+  const work = async () => {
+    for (const team of teams) await lead(team)
+    await pull(401, "Migrate the consumers to the new queue")
+    await pull(402, "Remove the old queue")
+  }
+  return { github, run: shown.run_id as string, work }
 }
+
+/** Of earlier pull requests. */
+const others = [
+  "Pin the base image",
+  "Log the tenant of a job",
+  "Cache the index of packages",
+  "Retry uploads after 503",
+  "Drop the second copy of the schema",
+  "Move the cron jobs to the scheduler",
+  "Close idle connections to the broker",
+  "Say which region a bucket is in",
+  "Read secrets from files",
+  "Count jobs by queue",
+  "Stop workers before the volume goes",
+  "Update the base of the test image"
+]
+
+/**
+ * Spreads the runs over the last hours, as if their agents had worked for minutes, and copies them into the month before:
+ * fewer at weekends, and at a price of their own each. The counts are made anew from them.
+ */
+const aMonth = `
+  set search_path = webhook_trigger;
+  create temp table past as
+    select r.*, d.day, k, abs(hashtext(d.day::text || '-' || k)) as chance
+    from generate_series(1, 29) as d(day)
+    cross join lateral generate_series(1, case when extract(isodow from now() - d.day * interval '1 day') > 5
+      then 1 + d.day % 3 else 9 + (d.day * 7) % 11 end) as k
+    join lateral (
+      select * from runs order by abs(hashtext(id::text || d.day::text || '-' || k)) limit 1
+    ) as r on true;
+  update past set
+    seq = -100 * day + k - 1000, place = -100 * day + k - 1000,
+    accepted_at = date_trunc('day', now()) - day * interval '1 day' + interval '7 hours' + (chance % 36000) * interval '1 second',
+    thread_id = null, thread_key = null, singleton_key = null, triggered_by = null;
+  -- As all IDs, in the order of time.
+  update past set id = (lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0')
+    || '7' || substr(md5(seq::text), 1, 3) || '8' || substr(md5(seq::text), 4, 15))::uuid;
+  update past set report = jsonb_set(report::jsonb, '{usage,cost_usd}', to_jsonb(round(0.05 + chance % 53 / 100.0, 2)))
+  where report::jsonb #> '{usage,cost_usd}' is not null;
+  update past set report = report::jsonb - 'asks';
+  update past set title = 'acme/infra#' || (370 - day * 9 + k / 2) || ': ' ||
+    (array['${others.join("', '")}'])[1 + chance % ${others.length}] where title like 'acme/%';
+  update past set title = 'Docs for 2.' || (day / 15) || '.' || (30 - day) / 2 where title like 'Docs%';
+  alter table past drop column chance, drop column day, drop column k;
+  update runs set accepted_at = timestamptz '${new Date(now).toISOString()}' - (select count(*) from runs other where other.seq > runs.seq) * interval '${between} minutes'
+    - interval '${sinceLast} minutes';
+  insert into runs overriding system value select * from past;
+  update runs set
+    admitted_at = accepted_at, sent_at = accepted_at + interval '40 milliseconds',
+    started_at = accepted_at + interval '55 milliseconds',
+    finished_at = accepted_at + interval '1 second' * (95 + abs(hashtext(id::text)) % 420),
+    recorded_at = accepted_at + interval '1 second' * (95 + abs(hashtext(id::text)) % 420);
+  update teams set created_at = now() - interval '4 months';
+  update webhooks set created_at = now() - interval '3 months', verified_at = now() - interval '3 months';
+  truncate run_counts, run_durations, run_usage;
+  update run_counts_state set counted_to = '-infinity', hours_from = '-infinity', days_from = '-infinity'`
 
 const server = (data: string) => {
   const env = {
@@ -138,18 +221,27 @@ const server = (data: string) => {
   return spawn(process.execPath, ["dist/main.js", "serve"], { env, stdio: "ignore" })
 }
 
+const isReady = () =>
+  fetch(`${url}/health/ready`).then(
+    ({ ok }) => ok,
+    () => false
+  )
+
 const data = mkdtempSync(join(tmpdir(), "webhook-trigger-screenshots-"))
-const child = server(data)
+let child = server(data)
 try {
-  while (
-    !(await fetch(`${url}/health/ready`).then(
-      ({ ok }) => ok,
-      () => false
-    ))
-  ) {
-    await new Promise((resolve) => setTimeout(resolve, 200))
-  }
-  const { github, run } = await fill()
+  while (!(await isReady())) await new Promise((resolve) => setTimeout(resolve, 200))
+  const { github, run, work } = await fill()
+  await new Promise((resolve) => {
+    child.once("exit", resolve)
+    child.kill()
+  })
+  const database = await PGlite.create(join(data, "database"))
+  await database.exec(aMonth)
+  await database.close()
+  child = server(data)
+  while (!(await isReady())) await new Promise((resolve) => setTimeout(resolve, 200))
+  await work()
   const browser = await sharedBrowser()
   const open = async ({ dark = false } = {}) => {
     const context = await browser.newContext({
@@ -162,13 +254,17 @@ try {
   const shoot = async (page: Page, path: string, text: string, name: string) => {
     await page.goto(path)
     await page.getByText(text).first().waitFor()
+    if (name.startsWith("run")) {
+      await page.getByText("What the agent did", { exact: true }).click()
+      await page.getByText("gh pr diff 396").first().waitFor()
+    }
     await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
   }
   const [light, dark] = [await open(), await open({ dark: true })]
   const pages: ReadonlyArray<readonly [name: string, path: string, text: string]> = [
-    ["overview", "/", "Waiting for you"],
+    ["overview", "/", "Shall I rotate both at once?"],
     ["run", `/runs/${run}`, "Two things should change"],
-    ["webhook", `/webhooks/${github}`, "Slots in use"],
+    ["webhook", `/webhooks/${github}`, "acme/infra#401"],
     ["new-webhook", "/webhooks/new?from=github", "Customize"]
   ]
   for (const [name, path, text] of pages) await shoot(light, path, text, name)

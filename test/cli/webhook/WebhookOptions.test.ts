@@ -50,8 +50,10 @@ describe("a webhook's optional settings on the command line", () => {
     for (const command of ["create", "edit"]) {
       const { stdout } = yield* runWith({}, "webhook", command, "--help")
       const text = stdout.replace(/\s+/g, " ")
-      for (const { default: usual, help, option, value } of Object.values(webhookSettings)) {
-        expect(text).toContain(`--${option} ${value} ${help}; \`default\` is ${usual}`)
+      for (const setting of Object.values<WebhookSetting>(webhookSettings)) {
+        const { default: usual, help, option, value, written } = setting
+        const words = written === undefined ? help : `${help}; ${written}`
+        expect(text).toContain(`--${option} ${value} ${words}; \`default\` is ${usual}`)
       }
     }
   })

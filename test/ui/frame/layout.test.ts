@@ -87,6 +87,8 @@ describe("the form of a new webhook", () => {
   let button: Locator
   const open = async (prompt_template: string) => {
     page = await ui.newPage({ signedIn: true })
+    // All of the form: where the page scrolls, the browser makes up for what grows above the button.
+    await page.setViewportSize({ width: 1440, height: 1800 })
     preview = new Gate()
     await page.route("**/api/templates/preview", async (route) => {
       await preview.opened
