@@ -106,13 +106,11 @@ const create = async (name: RecipeName, more: object): Promise<string> => {
   return (await request("POST", "/api/webhooks", draft)).webhook.id
 }
 
-const untilEnded = async (count: number) => {
-  for (;;) {
-    const { data } = await request("GET", "/api/runs?status=success,error&limit=100")
-    if (data.length >= count) return
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
+const until = async (isDone: () => Promise<boolean>) => {
+  while (!(await isDone())) await new Promise((resolve) => setTimeout(resolve, 200))
 }
+const untilRuns = (status: string, count: number) =>
+  until(async () => (await request("GET", `/api/runs?status=${status}&limit=100`)).data.length >= count)
 
 /** The pages' content. Returns the run whose page is shown. */
 const fill = async () => {
@@ -144,11 +142,17 @@ const fill = async () => {
     await request("POST", `/api/webhooks/${docs.id}/runs`, { variables: { release } })
   const { payload, headers } = recipes.alertmanager.sample
   await request("POST", `/api/webhooks/${alerts}/runs`, { payload, headers })
-  await untilEnded(8)
+  await untilRuns("success,error", 8)
   const work = async () => {
     for (const team of teams) await lead(team)
     await pull(401, "Migrate the consumers to the new queue")
     await pull(402, "Remove the old queue")
+    // The leaders of the first start count as present for a while.
+    await untilRuns("running", 1)
+    await until(async () => {
+      const { data }: { data: ReadonlyArray<{ team: string; running: boolean }> } = await request("GET", "/api/teams")
+      return data.every(({ running, team }) => running || team === "support")
+    })
   }
   return { github, run: shown.run_id as string, work }
 }
@@ -190,7 +194,7 @@ const aMonth = `
   -- As all IDs, in the order of time.
   update past set id = (lpad(to_hex((extract(epoch from accepted_at) * 1000)::bigint), 12, '0')
     || '7' || substr(md5(seq::text), 1, 3) || '8' || substr(md5(seq::text), 4, 15))::uuid;
-  update past set report = jsonb_set(report::jsonb, '{usage,cost_usd}', to_jsonb(round(0.05 + chance % 53 / 100.0, 2)))
+  update past set report = jsonb_set(report::jsonb, '{usage,cost_usd}', to_jsonb((5 + chance % 53)::float8 / 100))
   where report::jsonb #> '{usage,cost_usd}' is not null;
   update past set report = report::jsonb - 'asks';
   update past set title = 'acme/infra#' || (370 - day * 9 + k / 2) || ': ' ||
@@ -230,7 +234,7 @@ const isReady = () =>
 const data = mkdtempSync(join(tmpdir(), "webhook-trigger-screenshots-"))
 let child = server(data)
 try {
-  while (!(await isReady())) await new Promise((resolve) => setTimeout(resolve, 200))
+  await until(isReady)
   const { github, run, work } = await fill()
   await new Promise((resolve) => {
     child.once("exit", resolve)
@@ -240,7 +244,7 @@ try {
   await database.exec(aMonth)
   await database.close()
   child = server(data)
-  while (!(await isReady())) await new Promise((resolve) => setTimeout(resolve, 200))
+  await until(isReady)
   await work()
   const browser = await sharedBrowser()
   const open = async ({ dark = false } = {}) => {
@@ -253,7 +257,7 @@ try {
   }
   const shoot = async (page: Page, path: string, text: string, name: string) => {
     await page.goto(path)
-    await page.getByText(text).first().waitFor()
+    await page.getByText(text).filter({ visible: true }).first().waitFor()
     if (name.startsWith("run")) {
       await page.getByText("What the agent did", { exact: true }).click()
       await page.getByText("gh pr diff 396").first().waitFor()
