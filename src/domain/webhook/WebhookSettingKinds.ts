@@ -36,15 +36,12 @@ interface Described {
   readonly serverDefault?: string
 }
 
-/** A unit that the web UI can format. */
-export type Unit = "seconds"
-
 interface WholeNumberSetting extends Described {
   readonly kind: "whole number"
   readonly min: number
   readonly max: number
   /** Absent for a plain count. */
-  readonly unit?: Unit
+  readonly unit?: "seconds"
 }
 
 /** An amount of US dollars. */

@@ -12,7 +12,7 @@ import * as Body from "../request/Body.ts"
 import { refusing } from "../request/Handlers.ts"
 import * as Problems from "../request/Problems.ts"
 import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
-import { expectedVersions } from "./WebhooksHandlers.ts"
+import { expectedVersions } from "../request/VersionTags.ts"
 
 export const layer = HttpApiBuilder.group(Api, "config", (handlers) =>
   Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { Duration, Effect, Redacted } from "effect"
-import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../api/Api.ts"
 import { asWhole } from "../../api/List.ts"
@@ -18,31 +18,7 @@ import * as Body from "../request/Body.ts"
 import { refusing } from "../request/Handlers.ts"
 import { makeTriggerOriginFor } from "../request/PublicUrl.ts"
 import * as RequestFacts from "../request/RequestFacts.ts"
-
-// A record's version is an entity tag (RFC 9110, 8.8.3), for `ETag` and `If-Match`.
-
-/** Adds `ETag` to the response. */
-const writeTag = ({
-  version
-}: {
-  readonly version: number
-}): Effect.Effect<void, never, HttpServerRequest.HttpServerRequest> =>
-  HttpEffect.appendPreResponseHandler((_request, response) =>
-    Effect.succeed(HttpServerResponse.setHeader(response, "etag", `"${version}"`))
-  )
-
-/**
- * The versions that `If-Match` allows; `undefined`: any. Compared strongly (RFC 9110, 13.1.1), so weak and foreign tags
- * allow nothing.
- */
-export const expectedVersions = (request: HttpServerRequest.HttpServerRequest): ReadonlyArray<number> | undefined => {
-  const header = request.headers["if-match"]?.trim()
-  if (header === undefined || header === "*") return undefined
-  return header.split(",").flatMap((tag) => {
-    const version = /^"(\d{1,15})"$/.exec(tag.trim())?.[1]
-    return version === undefined ? [] : Number(version)
-  })
-}
+import { expectedVersions, writeTag } from "../request/VersionTags.ts"
 
 const decodePreview = validate(SampleBody)
 export const layer = HttpApiBuilder.group(Api, "webhooks", (handlers) =>
