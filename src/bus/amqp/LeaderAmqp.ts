@@ -1,5 +1,5 @@
 import type { Channel, ConsumeMessage } from "amqplib"
-import { Deferred, Effect, FiberSet, flow, identity, Layer, Option, Queue, Scope } from "effect"
+import { Deferred, Duration, Effect, FiberSet, flow, identity, Layer, Option, Queue, Scope } from "effect"
 import type { TeamName } from "../../domain/Team.ts"
 import { whenTraced } from "../../telemetry/Span.ts"
 import { finishBefore, handlePrompt, type PromptHandler, type Settlement } from "../Acknowledgement.ts"
@@ -22,6 +22,12 @@ import {
 } from "./Topology.ts"
 import * as Trace from "./Trace.ts"
 import { decodePrompt, encodeProgress, encodeReply, type Outgoing } from "./Wire.ts"
+
+/**
+ * A stopping leader keeps its place for this time after its last answer. The server may just have offered the run again, without
+ * having recorded that answer; the next leader, without work, would take the offer and do the work twice.
+ */
+const staysAfterAnswer = Duration.seconds(1)
 
 interface LeadOptions {
   readonly team: TeamName
@@ -172,8 +178,13 @@ const make = ({ queueType, url }: AmqpOptions) =>
             const isStopping = inbox.state._tag === "Done"
             // The broker requeues it when the connection closes.
             if (isLost || (isStopping && settlement === "requeue")) return
-            // Otherwise the broker would send the next prompt to a stopping leader.
-            if (isStopping) yield* cancel(channel, consumerTag)
+            if (isStopping) {
+              if (settlement === "ack") {
+                yield* Effect.raceFirst(Effect.sleep(staysAfterAnswer), Deferred.await(connection.lost))
+              }
+              // Otherwise the broker would send the next prompt to a stopping leader.
+              yield* cancel(channel, consumerTag)
+            }
             yield* Effect.ignore(Effect.try(() => settleOn(channel, message, settlement)))
           })
 

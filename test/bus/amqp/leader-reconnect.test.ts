@@ -64,6 +64,34 @@ describe("the bus and its connections", () => {
       })
   )
 
+  behaviour(
+    "an answered prompt that the server offers again at that moment does not reach the standby of a stopping leader",
+    () =>
+      Effect.gen(function* () {
+        const bus = yield* Bus
+        const replies = yield* collectReplies
+        const [begun, finish] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const stop = yield* startLeader(
+          (delivery) =>
+            Effect.andThen(Deferred.succeed(begun, undefined), Effect.andThen(Deferred.await(finish), echo(delivery))),
+          { grace: 60_000 }
+        )
+        const arrived = yield* Queue.unbounded<string>()
+        yield* startLeader(({ prompt }) => Effect.asVoid(Queue.offer(arrived, prompt.prompt)), { consumers: 2 })
+        const answered = yield* makePrompt({ prompt: "answered" })
+        yield* bus.publish(answered)
+        yield* Deferred.await(begun)
+        const stopping = yield* Effect.forkChild(stop)
+        yield* Effect.yieldNow
+        yield* Deferred.succeed(finish, undefined)
+        yield* Queue.take(replies)
+        for (let n = 0; n < 10; n++) yield* bus.offer(answered)
+        yield* Fiber.join(stopping)
+        yield* bus.publish(yield* makePrompt({ prompt: "next" }))
+        expect(yield* Queue.take(arrived)).toBe("next")
+      })
+  )
+
   behaviour("an answer that was given while the broker was away arrives, and the work is done once", ({ leader }) =>
     Effect.gen(function* () {
       const bus = yield* Bus

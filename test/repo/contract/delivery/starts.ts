@@ -100,7 +100,7 @@ export const startedDeliveries = (test: Test): void => {
     yield* endOne(cancelled!, outcomes.cancelled, 120)
     expect(yield* repo.endButtons(at(0), at(130))).toBe(0)
     const both = yield* Effect.all([end(130), end(130)], together)
-    expect(both.toSorted()).toEqual([0, 3])
+    expect(both[0] + both[1]).toBe(3)
     yield* Stream.fromQueue(changes).pipe(
       Stream.filter(({ _tag }) => _tag === "DeliveryDue"),
       Stream.take(2),
