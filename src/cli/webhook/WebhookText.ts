@@ -2,6 +2,7 @@
 import type { Server } from "../../api/Overview.ts"
 import { curlExample, secretVariable } from "../../api/run/CurlExample.ts"
 import type { WebhookWithToken } from "../../api/webhook/Tokens.ts"
+import { kindOf } from "../../domain/delivery/DestinationKind.ts"
 import type { Webhook } from "../../domain/webhook/Webhook.ts"
 import { textOf, type WebhookSetting } from "../../domain/webhook/WebhookSettingKinds.ts"
 import { type WebhookSettingName, webhookSettingNames, webhookSettings } from "../../domain/webhook/WebhookSettings.ts"
@@ -77,6 +78,12 @@ const tokenText = (title: string, url: string | undefined) =>
     ? `${title}\n\nIt shares the URL of another webhook, and is offered each of its verified requests.`
     : `${title}\n\nThe trigger URL contains the secret token and is shown only once:\n\n  ${url}`
 
+/** The command that sends the webhook's answers back to the service. */
+const addDestination = ({ id }: Webhook, { kind, target }: NonNullable<Recipe["destination"]>) => {
+  const token = kindOf(kind).token && " --token-file <file>"
+  return `${ownCommand} destination add ${id} --kind ${kind}${token ?? ""} --target '${target}'`
+}
+
 /** A new webhook of a recipe's service: what to do there. A `secret` was made for it. */
 export const describeSetup = (
   title: string,
@@ -97,6 +104,7 @@ export const describeSetup = (
     ...(config === undefined
       ? []
       : [section(`${config.file}:`, withValues(config.text, trigger_url, secret ?? "SECRET").trimEnd())]),
+    ...(recipe.destination ? [section("To send each answer back:", addDestination(webhook, recipe.destination))] : []),
     section("Notes:", notes.map((note) => `- ${note}`).join("\n")),
     `\nTry it with a sample request: ${ownCommand} webhook run ${webhook.id} --sample`,
     ...warningsIn(webhook)

@@ -1,7 +1,9 @@
 /** From a recipe to the first run, without a token. */
-
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { recipes } from "../../../src/recipes/Recipes.ts"
 import { describe, expect, it } from "../../support/It.ts"
+import { temporaryFolder } from "../../support/private.ts"
 import { runWith } from "../CommandLine.ts"
 import { sharedServer } from "../SharedServer.ts"
 
@@ -57,6 +59,13 @@ describe("a recipe on the command line", () => {
     expect(github).toMatch(/\nAt GitHub:\n {2}1\. In the repository[^\n]*\n {2}2\. [\s\S]*\nNotes:\n {2}- /)
     const [, id] = / webhook run (\S+) --sample\n$/.exec(github)!
     expect((yield* run("webhook", "run", id!, "--sample")).stdout).toContain("Accepted as ")
+    const [, words, target] = /\nTo send each answer back:\n {2}.*?(destination add .+)<file> --target '(.+)'\n/.exec(
+      github
+    )!
+    const token = join(yield* temporaryFolder, "token")
+    writeFileSync(token, "github_pat_1")
+    const added = yield* json(...words!.trim().split(" "), token, "--target", target!)
+    expect(added.destination).toMatchObject({ kind: "github", target: recipes.github.destination!.target })
 
     const alertmanager = (yield* create("--from", "alertmanager")).stdout
     const [, url] = /^ {2}(http\S+)$/m.exec(alertmanager)!
