@@ -19,7 +19,9 @@ it.live("leads its team", function* () {
   const http = call(url)
   const headers = { authorization: `Bearer ${ADMIN_API_KEY}` }
   yield* http("POST", "/api/teams", { headers, body: { team: "typescript" } })
-  const { text } = leaderSnippets("typescript", "webhook-trigger", url).find(({ id }) => id === "typescript")!
+  const { text } = leaderSnippets("typescript", { bus: "RabbitMQ", command: "webhook-trigger", public_url: url }).find(
+    ({ id }) => id === "typescript"
+  )!
   const env = { PATH: process.env.PATH ?? "", AMQP_URL }
   const folder = yield* temporaryFolder
   const options = { env, cwd: root }

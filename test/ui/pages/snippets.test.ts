@@ -15,7 +15,7 @@ import { callSnippets } from "../../../src/ui/pages/webhook/CallSnippets.ts"
 import { freshDatabase, freshVhost } from "../../support/fresh.ts"
 import { type Daemon, exec, startDaemon } from "../../support/Process.ts"
 import { until } from "../../support/Until.ts"
-import { eventually, startTestUi, type TestUi } from "../TestUi.ts"
+import { adminKey, eventually, startTestUi, type TestUi } from "../TestUi.ts"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 
@@ -96,7 +96,8 @@ describe("the snippets", () => {
   })
 
   const leaderText = (team: string, id: string) =>
-    leaderSnippets(team, command, ui.server.url).find((snippet) => snippet.id === id)!.text
+    leaderSnippets(team, { bus: "RabbitMQ", command, public_url: ui.server.url }).find((snippet) => snippet.id === id)!
+      .text
 
   /** Without optimized WebAssembly, since the embedded database is short-lived. */
   const command = `node --no-wasm-tier-up --no-wasm-dynamic-tiering ${root}dist/main.js`
@@ -156,11 +157,10 @@ describe("the snippets", () => {
 
   it("start a leader that answers over HTTP with a key of its team", async () => {
     await ui.call("POST", "/api/teams", { team: "http" })
-    const { key } = await ui.call("POST", "/api/teams/http/leader-keys", { name: "laptop" })
     const folder = mkdtempSync(join(dir, "leader-"))
-    writeFileSync(join(folder, "leader.key"), `${key}\n`)
-    const environment = { env: { PATH: process.env.PATH ?? "" }, cwd: folder }
-    leaders.push(startDaemon(folder, "/bin/sh", ["-c", `exec ${leaderText("http", "http")}`], environment))
+    const environment = { env: { PATH: process.env.PATH ?? "", ADMIN_API_KEY: adminKey }, cwd: folder }
+    const text = leaderText("http", "http").replace(/\n/, "\nexec ")
+    leaders.push(startDaemon(folder, "/bin/sh", ["-c", text], environment))
     await eventually(async () => (await ui.call("GET", "/api/teams/http")).running).toBe(true)
     const answer = await ui.call("POST", "/api/teams/http/messages?wait=true", { message: "hello" })
     expect(answer.response).toBe("hello")

@@ -1,3 +1,4 @@
+import type { Server } from "../../../api/Overview.ts"
 import type { Snippet } from "../../components/Snippet.ts"
 
 /** Leaders in the server. The team's name is a slug, so it needs no quoting. */
@@ -35,15 +36,23 @@ ${command} serve --agent '${team}=openai --model gpt-5'`
   }
 ]
 
-/** All examples of leaders. The server is at `url` for them. */
-export const leaderSnippets = (team: string, command: string, url: string): ReadonlyArray<Snippet> => [
+/** The examples of leaders that this server can have. */
+export const leaderSnippets = (
+  team: string,
+  { bus, command, public_url }: Pick<Server, "bus" | "command" | "public_url">
+): ReadonlyArray<Snippet> => [
   ...localLeaderSnippets(team, command),
   {
     id: "http",
     title: "Over HTTP",
-    hint: "Create a leader key below, and save it in the file leader.key. Replace cat with your agent. It reads the prompt from standard input and prints the answer.",
-    text: `${command} leader --url ${url} --key-file leader.key -- cat`
+    hint: "The first command makes a key of the team, if ADMIN_API_KEY is set; or create one below, and save it in the file. Replace cat with your agent. It reads the prompt from standard input and prints the answer.",
+    text: `${command} team leader-key create ${team} --name ${team} --url ${public_url} > ${team}.key
+${command} leader --url ${public_url} --key-file ${team}.key -- cat`
   },
+  ...(bus === "embedded" ? [] : brokerSnippets(team, command))
+]
+
+const brokerSnippets = (team: string, command: string): ReadonlyArray<Snippet> => [
   {
     id: "command",
     title: "Over RabbitMQ",

@@ -132,22 +132,20 @@ const ConnectLeader = ({ team }: { readonly team: Team }) => {
     <section className="card stack" aria-label="How to connect a leader">
       <h2>How to connect a leader</h2>
       <p className="muted small">
-        Over RabbitMQ, a leader consumes the queue <code>team.{team.team}</code>, one prompt at a time, and sends each
-        answer to the exchange <code>webhook.replies</code> with the prompt's correlation id.{" "}
+        {server.data?.bus === "embedded" ? (
+          <>
+            This server uses the embedded bus: it leads the team itself, or a leader in another process connects over
+            HTTP. With <code>AMQP_URL</code>, leaders can use RabbitMQ.
+          </>
+        ) : (
+          <>
+            Over RabbitMQ, a leader consumes the queue <code>team.{team.team}</code>, one prompt at a time, and sends
+            each answer to the exchange <code>webhook.replies</code> with the prompt's correlation id.
+          </>
+        )}{" "}
         <Guide page="use/agents.md">About agents</Guide>
       </p>
-      {server.data?.bus === "embedded" && (
-        <Notice>
-          This server uses the embedded bus. It can lead the team itself, or a leader in another process connects over
-          HTTP with a leader key. To connect over RabbitMQ, set <code>AMQP_URL</code> first.
-        </Notice>
-      )}
-      {server.data && (
-        <SnippetTabs
-          snippets={leaderSnippets(team.team, server.data.command, server.data.public_url)}
-          label="Ways to connect"
-        />
-      )}
+      {server.data && <SnippetTabs snippets={leaderSnippets(team.team, server.data)} label="Ways to connect" />}
     </section>
   )
 }
