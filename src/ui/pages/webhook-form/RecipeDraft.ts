@@ -1,10 +1,10 @@
-/** The initial values of the form for a recipe. */
+/** The initial values of the form, if they are not the webhook's. */
 import { type Recipe, randomSecret } from "../../../recipes/Recipe.ts"
 import { jsonInput, requestInputs, type VariableInput } from "../../components/form/VariableInput.ts"
 import { textsOf, type WebhookTexts } from "./WebhookFields.ts"
 
-export interface RecipeDraft {
-  readonly recipe: Recipe
+export interface FormDraft {
+  readonly recipe?: Recipe
   readonly texts: WebhookTexts
   /** A request for the preview. */
   readonly samples: ReadonlyArray<VariableInput>
@@ -12,7 +12,7 @@ export interface RecipeDraft {
   readonly secretForService?: string
 }
 
-export const recipeDraft = (recipe: Recipe): RecipeDraft => {
+export const recipeDraft = (recipe: Recipe): FormDraft & { readonly recipe: Recipe } => {
   const { name, prompt_template, sample, settings, verification } = recipe
   const secret = recipe.secret === "known before" ? "" : randomSecret(recipe)
   return {

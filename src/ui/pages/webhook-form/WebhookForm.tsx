@@ -14,10 +14,10 @@ import { ErrorNotice } from "../../components/Notice.tsx"
 import { TeamNotice } from "../../components/run/TeamNotice.tsx"
 import { toast } from "../../components/Toasts.tsx"
 import { releaseNavigation, useNavigationGuard } from "../../frame/NavigationGuard.ts"
-import { pageOfNew, setNewToken } from "../webhook/NewToken.ts"
+import { pageOfNew, setNewSecret, setNewToken } from "../webhook/NewToken.ts"
 import { ConflictDialog } from "./ConflictDialog.tsx"
 import { useTemplate } from "./EditedTemplate.ts"
-import type { RecipeDraft } from "./RecipeDraft.ts"
+import type { FormDraft } from "./RecipeDraft.ts"
 import { addOffered, notTaken, OfferedDestination, offerFault, RecipeFacts } from "./RecipeSummary.tsx"
 import { SettingGroups } from "./SettingGroups.tsx"
 import { TeamPicker } from "./TeamPicker.tsx"
@@ -48,21 +48,24 @@ export const WebhookForm = ({
 }: {
   readonly server: Server
   readonly webhook?: Webhook
-  /** The initial values of a new webhook. */
-  readonly draft?: RecipeDraft | undefined
+  readonly draft?: FormDraft | undefined
 }) => {
   const [, navigate] = useLocation()
   const teams = useTeams()
+  const recipe = draft?.recipe
   // The webhook when the form was opened. It may be edited elsewhere in the meantime.
-  const [base, setBase] = useState(() => ({ version: webhook?.version, texts: draft?.texts ?? textsOf(webhook) }))
-  const [texts, setTexts] = useState(base.texts)
+  const [base, setBase] = useState(() => ({
+    version: webhook?.version,
+    texts: webhook || !draft ? textsOf(webhook) : draft.texts
+  }))
+  const [texts, setTexts] = useState(draft?.texts ?? base.texts)
   const set = (change: Partial<WebhookTexts>) => setTexts((before) => ({ ...before, ...change }))
   const [conflicts, setConflicts] = useState<ReadonlyArray<Conflict>>([])
   const sample = useSample(webhook)
   const [typed, setSamples] = useState<ReadonlyArray<VariableInput> | undefined>(draft?.samples)
   const samples = typed ?? (sample ? inputsOfSample(sample) : [])
   // A recipe needs a team and no more. The rest is shown on request, and when something in it is wrong.
-  const [isShort, setIsShort] = useState(draft !== undefined)
+  const [isShort, setIsShort] = useState(recipe !== undefined)
   const [offer, setOffer] = useState(notTaken)
   const [submitted, setSubmitted] = useState(false)
   const [pending, setPending] = useState(false)
@@ -88,13 +91,16 @@ export const WebhookForm = ({
     prompt_template: texts.prompt_template === "" ? "Enter the prompt template." : undefined,
     ...settings.faults,
     ...verificationFaults(texts, webhook),
-    offer: offerFault(draft?.recipe, offer)
+    offer: offerFault(recipe, offer)
   }
   /** The error message at a JSON Pointer, from this form (once submitted) or from the server. */
   const faultIn = (pointer: string) => {
     const known: { readonly [field: string]: string | undefined } = submitted ? faults : {}
     return known[pointer.slice(1)] ?? faultAt(error, pointer)
   }
+
+  /** The secret that was made here, for the service. */
+  const madeSecret = ({ secret }: WebhookTexts) => (secret === draft?.secretForService ? secret : undefined)
 
   /** Returns the next page. */
   const create = async (): Promise<string> => {
@@ -104,8 +110,8 @@ export const WebhookForm = ({
       ...(verification && { verification, secret })
     }
     const created = await runAction(() => api.webhooks.create({ payload }))
-    if (draft) await addOffered(created.webhook, draft.recipe, offer)
-    setNewToken(created, texts.secret === draft?.secretForService ? draft.secretForService : undefined)
+    if (recipe) await addOffered(created.webhook, recipe, offer)
+    setNewToken(created, madeSecret(texts))
     return pageOfNew(created)
   }
 
@@ -120,7 +126,11 @@ export const WebhookForm = ({
       const saved = await runAction(() => api.webhooks.edit({ path: { id }, headers, payload }))
       queries.setQueryData(["webhook", id], saved)
       toast("Saved. The changes apply to new requests.")
-      return pathTo("webhook", { id })
+      if (recipe) await addOffered(saved, recipe, offer)
+      const secret = madeSecret(to)
+      if (secret === undefined) return pathTo("webhook", { id })
+      setNewSecret(saved, secret)
+      return pathTo("callWebhook", { id })
     } catch (cause) {
       if (!(cause instanceof ApiError && cause.status === 412)) throw cause
     }
@@ -180,8 +190,8 @@ export const WebhookForm = ({
       {chosenTeam && <TeamNotice team={chosenTeam} when_team_stopped={texts.when_team_stopped} />}
     </>
   )
-  const destination = draft && (
-    <OfferedDestination recipe={draft.recipe} offer={offer} onOffer={setOffer} fault={faultIn("/offer")} />
+  const destination = recipe && (
+    <OfferedDestination recipe={recipe} offer={offer} onOffer={setOffer} fault={faultIn("/offer")} />
   )
   const buttons = (
     <div className="row end">
@@ -193,14 +203,14 @@ export const WebhookForm = ({
   )
   return (
     <form onSubmit={submit} onKeyDown={submitOnCtrlEnter} noValidate>
-      {draft && isShort ? (
+      {recipe && isShort ? (
         <div className="card stack">
-          <RecipeFacts recipe={draft.recipe} />
+          <RecipeFacts recipe={recipe} />
           {destination}
           <div className="setting-fields">
             {name}
             <div className="stack tight">{team}</div>
-            {draft.recipe.secret === "known before" && (
+            {recipe.secret === "known before" && (
               <SecretField texts={texts} onChange={set} webhook={webhook} fault={faultIn("/secret")} />
             )}
           </div>

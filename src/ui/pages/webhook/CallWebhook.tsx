@@ -1,5 +1,6 @@
 import { pathTo } from "../../../api/Pages.ts"
 import { triggerUrl } from "../../../api/run/TriggerUrl.ts"
+import { isListening } from "../../../domain/webhook/Listening.ts"
 import { useServer, useWebhook } from "../../api/Queries.ts"
 import type { Server, Webhook } from "../../api/Types.ts"
 import { LinkButton } from "../../components/Button.tsx"
@@ -12,24 +13,31 @@ import { SnippetTabs } from "../../components/Snippets.tsx"
 import { UserText } from "../../components/UserText.tsx"
 import { useNavigationGuard } from "../../frame/NavigationGuard.ts"
 import { callSnippets } from "./CallSnippets.ts"
+import { LocalAddress } from "./LocalAddress.tsx"
 import { clearNewToken, type NewToken, useNewSecret, useNewToken } from "./NewToken.ts"
 
 const SetupAtService = loadLater(() => import("./SetupAtService.tsx"))
+const Listening = loadLater(() => import("./Listening.tsx"))
 
 /** Examples of calls, with a new token or with a placeholder. */
 const CallWebhook = ({ id }: { readonly id: string }) => {
   const webhook = useWebhook(id)
   const server = useServer()
   const newToken = useNewToken(id)
-  const leaving = useNavigationGuard(newToken !== undefined)
+  const newSecret = useNewSecret(id)
+  const isNew = newToken !== undefined || newSecret !== undefined
+  const leaving = useNavigationGuard(isNew)
   const name = webhook.data?.name ?? newToken?.webhook.name
   return (
     <Page
-      title={newToken ? "Save your token" : "How to call it"}
+      title={newToken ? "Save your token" : newSecret ? "Save your secret" : "How to call it"}
       back={{ to: pathTo("webhook", { id }), text: name ?? "Webhook" }}
       actions={
-        newToken && (
-          <LinkButton to={pathTo("webhook", { id })} variant="primary">
+        isNew && (
+          <LinkButton
+            to={pathTo("webhook", { id })}
+            {...(!(webhook.data && isListening(webhook.data)) && { variant: "primary" })}
+          >
             Done
           </LinkButton>
         )
@@ -42,7 +50,7 @@ const CallWebhook = ({ id }: { readonly id: string }) => {
       </Loaded>
       {leaving && (
         <ConfirmDialog
-          title="Have you saved the token?"
+          title={newToken ? "Have you saved the token?" : "Have you saved the secret?"}
           action="Yes, leave"
           cancel="Stay"
           harmless
@@ -53,8 +61,9 @@ const CallWebhook = ({ id }: { readonly id: string }) => {
           }}
         >
           <p>
-            It cannot be shown again, because only its hash is stored. If you lose it, you must regenerate it and give
-            every caller the new one.
+            {newToken
+              ? "It cannot be shown again, because only its hash is stored. If you lose it, you must regenerate it and give every caller the new one."
+              : "It is stored encrypted and cannot be shown again."}
           </p>
         </ConfirmDialog>
       )}
@@ -85,13 +94,20 @@ const Calls = ({
           you lost it, regenerate it on the webhook's page.
         </Notice>
       )}
-      {newToken && webhook.verification && (
-        <SetupAtService verification={webhook.verification} url={newToken.trigger_url} secret={secret} />
+      {(newToken || secret !== undefined) && webhook.verification && (
+        <SetupAtService verification={webhook.verification} url={url} secret={secret} />
       )}
-      <section className="card stack" aria-label="Examples">
-        <h2>Examples</h2>
-        <SnippetTabs snippets={callSnippets(url, webhook, timeoutSeconds)} label="Ways to call" />
-      </section>
+      {isListening(webhook) ? (
+        <>
+          <LocalAddress service="A service elsewhere" url={url} />
+          <Listening webhook={webhook} />
+        </>
+      ) : (
+        <section className="card stack" aria-label="Examples">
+          <h2>Examples</h2>
+          <SnippetTabs snippets={callSnippets(url, webhook, timeoutSeconds)} label="Ways to call" />
+        </section>
+      )}
     </>
   )
 }

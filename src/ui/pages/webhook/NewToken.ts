@@ -7,7 +7,8 @@ export type NewToken = Required<WebhookWithToken>
 
 // Only in memory while its page is open; never in storage, an address or the browser's history.
 interface New {
-  readonly token: NewToken
+  readonly webhook_id: string
+  readonly token?: NewToken
   /** The secret, if it was generated here. */
   readonly secret?: string | undefined
 }
@@ -16,13 +17,19 @@ const current = makeStore<New | undefined>(undefined)
 
 /** A webhook that shares another one's URL has none. */
 export const setNewToken = ({ token, trigger_url, webhook }: WebhookWithToken, secret?: string): void => {
-  if (token !== undefined && trigger_url !== undefined) current.set({ token: { token, trigger_url, webhook }, secret })
+  if (token === undefined || trigger_url === undefined) return
+  current.set({ webhook_id: webhook.id, token: { token, trigger_url, webhook }, secret })
+}
+/** The URL stays as it is, and may have been shown just now. */
+export const setNewSecret = ({ id }: { readonly id: string }, secret: string): void => {
+  const before = current.get()
+  current.set({ ...(before?.webhook_id === id && before), webhook_id: id, secret })
 }
 export const clearNewToken = (): void => current.set(undefined)
 
 const useNew = (webhook_id: string): New | undefined => {
   const value = current.use()
-  return value?.token.webhook.id === webhook_id ? value : undefined
+  return value?.webhook_id === webhook_id ? value : undefined
 }
 
 /** The page of a new webhook: its token, if it has one. */
@@ -32,5 +39,5 @@ export const pageOfNew = ({ token, webhook }: WebhookWithToken): string =>
 /** The token right after the webhook was created or its token regenerated. */
 export const useNewToken = (webhook_id: string): NewToken | undefined => useNew(webhook_id)?.token
 
-/** The generated secret right after the webhook was created. */
+/** The generated secret right after it was saved. */
 export const useNewSecret = (webhook_id: string): string | undefined => useNew(webhook_id)?.secret

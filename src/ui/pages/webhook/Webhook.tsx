@@ -4,13 +4,14 @@ import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
 import { Link } from "wouter"
 import { pathTo } from "../../../api/Pages.ts"
 import { presets } from "../../../domain/verification/Presets.ts"
+import { isListening } from "../../../domain/webhook/Listening.ts"
 import { Allowed, useMay } from "../../api/Access.ts"
 import { api } from "../../api/Client.ts"
 import { explain } from "../../api/Errors.ts"
 import { queries, runAction, useServer, useTeams, useWebhook } from "../../api/Queries.ts"
 import type { Webhook } from "../../api/Types.ts"
 import { Button, LinkButton } from "../../components/Button.tsx"
-import { isGone, Loaded } from "../../components/Loaded.tsx"
+import { isGone, Loaded, loadLater } from "../../components/Loaded.tsx"
 import { Notice } from "../../components/Notice.tsx"
 import { Page } from "../../components/Page.tsx"
 import { SendTest } from "../../components/run/SendTest.tsx"
@@ -34,6 +35,8 @@ import { VerificationFacts } from "./VerificationFacts.tsx"
 import { WebhookActivity } from "./WebhookActivity.tsx"
 import { WebhookDangerZone } from "./WebhookDangerZone.tsx"
 import { WebhookToggle } from "./WebhookToggle.tsx"
+
+const Listening = loadLater(() => import("./Listening.tsx"))
 
 const WebhookPage = ({ id }: { readonly id: string }) => {
   const webhook = useWebhook(id)
@@ -151,6 +154,7 @@ const Content = ({ webhook }: { readonly webhook: Webhook }) => {
       <PausedNotice webhook={webhook} />
       <FiringAlerts webhook_id={webhook.id} />
       <Setup webhook={webhook} />
+      {isListening(webhook) && <Listening webhook={webhook} />}
       <Tabs
         className="tabs"
         selectedKey={selected}
