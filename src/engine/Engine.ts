@@ -41,6 +41,7 @@ import { Waiting } from "./trigger/Waiting.ts"
 import * as Upkeep from "./upkeep/Upkeep.ts"
 import * as SecretRotation from "./verify/SecretRotation.ts"
 import { SnsRequests } from "./verify/SnsRequests.ts"
+import { TokenKeys } from "./verify/TokenKeys.ts"
 
 // A service is a tag with a layer if several others share its state. Anything else is a function `make`.
 
@@ -98,10 +99,11 @@ export const layer: Layer.Layer<
   | Shutdown
   | SlackActions
   | SnsRequests
+  | TokenKeys
   | TeamLeaders,
   never,
   Bus | Limiter | Renderer | Repo | Settings
-> = Layer.mergeAll(flow, management, delivery, SnsRequests.layer).pipe(
+> = Layer.mergeAll(flow, management, delivery, SnsRequests.layer, TokenKeys.layer).pipe(
   Layer.provide(middle),
   Layer.provide(Poster.layer),
   Layer.provide(InputChecks.layer),

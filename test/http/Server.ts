@@ -22,6 +22,7 @@ import { Limiter } from "../../src/engine/step/Limiter.ts"
 import * as DatabaseClock from "../../src/engine/upkeep/DatabaseClock.ts"
 import { type SecretKey, SecretKeys } from "../../src/engine/verify/SecretKeys.ts"
 import { SnsRequests } from "../../src/engine/verify/SnsRequests.ts"
+import { TokenKeys } from "../../src/engine/verify/TokenKeys.ts"
 import { ManagementAccess } from "../../src/http/access/ManagementAccess.ts"
 import { OperationsAccess } from "../../src/http/access/OperationsAccess.ts"
 import { StreamLimits } from "../../src/http/events/RunEvents.ts"
@@ -127,7 +128,7 @@ export interface Options {
   readonly bucket?: S3.S3Settings
   /** Default: in memory. */
   readonly bus?: Layer.Layer<Bus | LeaderBus>
-  /** Requests to Amazon SNS. Default: those of the tests' own certificate. */
+  /** Requests for what a check needs: to Amazon SNS, by default with the tests' own certificate, or for an issuer's keys. */
   readonly sns?: Poster["Service"]["post"]
 }
 
@@ -153,7 +154,10 @@ export const services = ({
   resolve,
   sns = asSns
 }: Options = {}) =>
-  Layer.merge(Engine.layer, SnsRequests.layer.pipe(Layer.provide(Layer.succeed(Poster, { post: sns })))).pipe(
+  Layer.merge(
+    Engine.layer,
+    Layer.mergeAll(SnsRequests.layer, TokenKeys.layer).pipe(Layer.provide(Layer.succeed(Poster, { post: sns })))
+  ).pipe(
     Layer.provideMerge(
       Layer.mergeAll(
         Limiter.layer,

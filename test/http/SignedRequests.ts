@@ -100,6 +100,16 @@ const proof = ({ sample, verification }: Recipe, raw: string, secret: string, ur
       return { "x-hub-signature-256": `sha256=${hmac(secret, raw)}` }
     case "event-grid":
       return { [verification.header!]: secret }
+    // Services without a recipe.
+    case "asana":
+    case "dropbox":
+    case "google":
+    case "jwt":
+    case "lark":
+    case "notion":
+    case "okta":
+    case "public-key":
+      return {}
     // In the body.
     case "aws-sns":
     case "microsoft-graph":

@@ -120,6 +120,8 @@ const proofOf = (
     case "body":
       return { lines: [], options: [], secretInBody: description.at }
     case "ed25519":
+    case "public key":
+    case "jwt":
     case "sns":
       return undefined
   }

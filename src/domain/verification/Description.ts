@@ -120,6 +120,27 @@ export interface Ed25519 extends Signed {
   readonly key: "hex" | { readonly base64After: string }
 }
 
+/**
+ * A signature that is checked with a public key, which is the webhook's secret: SPKI in base64, as in a PEM file. Its type says
+ * how: Ed25519, RSA (PKCS #1), or ECDSA (a signature in DER).
+ */
+export interface PublicKey extends Signed {
+  readonly scheme: "public key"
+  /** The hash of RSA and ECDSA. */
+  readonly algorithm: Algorithm
+}
+
+/** A JWT (RFC 7519) of a provider that publishes its keys. It signs nothing of the request. */
+export interface Jwt extends Common {
+  readonly scheme: "jwt"
+  readonly issuers: ReadonlyArray<string>
+  /** The URL of the provider's keys (RFC 7517). */
+  readonly jwks: string
+  /** The webhook's secret is the value of this claim. */
+  readonly claim: "email" | "sub"
+  readonly audience: string
+}
+
 /** The secret itself, in a header; the prefix, such as `Bearer `, is case-insensitive. */
 interface Header extends Common {
   readonly scheme: "header"
@@ -149,7 +170,7 @@ interface Sns extends Common {
 export const isIdSigned = ({ id = [], signed }: Signed): boolean =>
   signed.includes("{id}") || (id.length > 0 && id.every((source) => !("header" in source)))
 
-export type Description = Hmac | Ed25519 | Header | Basic | InBody | Sns
+export type Description = Hmac | Ed25519 | PublicKey | Jwt | Header | Basic | InBody | Sns
 
 /** The options that a webhook may or must set. */
 export type Option = keyof typeof optionTexts
@@ -157,7 +178,7 @@ export type Option = keyof typeof optionTexts
 /** Descriptions of the options, for the API's documentation, the command line and the web UI. */
 export const optionTexts = {
   header: "The header in which the signature or the secret comes.",
-  algorithm: "The hash of the HMAC: `sha256` (the default), `sha1` or `sha512`.",
+  algorithm: "The hash of the HMAC, or of a signature by RSA or ECDSA: `sha256` (the default), `sha1` or `sha512`.",
   encoding: "How the signature is written: `hex` (the default) or `base64`.",
   prefix: "What stands before the signature or the secret in its header, such as `sha256=`.",
   key_encoding: "How the secret is written: `text` (the default), or `base64`, which is decoded to the key.",
@@ -173,20 +194,21 @@ export const optionTexts = {
   id_header: "The header that distinguishes deliveries: one that comes again starts no second run.",
   unique_for_seconds:
     "How long a repeated body starts no second run, in seconds, if neither a time nor an id is signed; by default 604800 (7 days). Set a short time for events whose body may repeat, such as GitHub's `workflow_dispatch`. With `0`, only a repeat with the same id starts no second run.",
+  issuer: "Who issues the tokens: their `iss`.",
+  audience: "Whom the tokens are for: their `aud`.",
+  jwks_url: "The URL of the issuer's public keys, as a JSON Web Key Set.",
   username: "The name of the user; the secret is the password.",
   verify_token:
     "The text that the service sends when it checks the URL, as set at the service. It is not the secret: it starts no run.",
   reply_text: "What the service shows its user once a command is accepted."
 } as const
 
-/** A service that sends webhooks. */
+/** A service that sends webhooks. Each names the page of its documentation that it follows. */
 export interface Preset {
   /** Its name, for people. */
   readonly label: string
   /** What the service calls its secret, and where it shows it. */
   readonly secret: string
-  /** The documentation that this follows. */
-  readonly documentation: string
   readonly required?: ReadonlyArray<Option>
   readonly options?: ReadonlyArray<Option>
   readonly descriptions: ReadonlyArray<Description>

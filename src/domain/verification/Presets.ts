@@ -2,11 +2,12 @@
 
 import type { Algorithm, Description, Encoding, Option, Preset, Source, TimeUnit } from "./Description.ts"
 import * as generic from "./generic.ts"
-import { discord, meta, microsoftGraph, slack, teams, twilio, zoom } from "./services/communication.ts"
+import { discord, lark, meta, microsoftGraph, slack, teams, twilio, zoom } from "./services/communication.ts"
 import { calendly, hubspot, zendesk } from "./services/customers.ts"
 import { github, gitlab, jira, linear, trello } from "./services/development.ts"
 import { mux, twitch } from "./services/media.ts"
-import { alertmanager, awsSns, eventGrid, grafana, pagerduty, sentry } from "./services/operations.ts"
+import { asana, dropbox, notion } from "./services/office.ts"
+import { alertmanager, awsSns, eventGrid, google, grafana, okta, pagerduty, sentry } from "./services/operations.ts"
 import { paddle, square, stripe } from "./services/payments.ts"
 import { standardWebhooks } from "./standardWebhooks.ts"
 
@@ -38,7 +39,15 @@ export const presets = {
   twitch,
   zendesk,
   zoom,
+  asana,
+  dropbox,
+  google,
+  lark,
+  notion,
+  okta,
   hmac: generic.hmac,
+  "public-key": generic.publicKey,
+  jwt: generic.jwt,
   bearer: generic.bearer,
   basic: generic.basic,
   header: generic.header
@@ -65,6 +74,9 @@ export interface Options {
   readonly id_header?: string
   readonly unique_for_seconds?: number
   readonly username?: string
+  readonly issuer?: string
+  readonly audience?: string
+  readonly jwks_url?: string
   readonly verify_token?: string
   readonly reply_text?: string
 }
@@ -96,7 +108,11 @@ export const describe = (options: Options, secret: string): Description => {
   const { descriptions }: Preset = presets[options.preset]
   const description = descriptions.find((each) => isFor(each, options, secret)) ?? descriptions.at(-1)!
   const { header, id_header, prefix, separator, timestamp_unit, tolerance_seconds, unique_for_seconds } = options
+  const { audience, issuer, jwks_url } = options
   const common = {
+    ...(audience !== undefined && { audience }),
+    ...(issuer !== undefined && { issuers: [issuer] }),
+    ...(jwks_url !== undefined && { jwks: jwks_url }),
     ...(id_header !== undefined && { id: [{ header: inLowerCase(id_header) }] }),
     ...(header !== undefined && { headers: [inLowerCase(header)] }),
     ...(prefix !== undefined && { prefix })
@@ -109,7 +125,7 @@ export const describe = (options: Options, secret: string): Description => {
   return {
     ...description,
     ...common,
-    ...(description.scheme === "hmac" && {
+    ...("algorithm" in description && {
       algorithm: options.algorithm ?? description.algorithm
     }),
     ...(options.key_encoding === "base64" && { key: { base64After: "" } }),
@@ -131,12 +147,14 @@ export const describe = (options: Options, secret: string): Description => {
 const headersWithProof = (description: Description): ReadonlyArray<string> => {
   switch (description.scheme) {
     case "basic":
+    case "jwt":
       return ["authorization"]
     case "body":
     case "sns":
       return []
     case "hmac":
     case "ed25519":
+    case "public key":
     case "header":
       return description.headers
   }

@@ -48,6 +48,9 @@ const fields = {
     "must be a whole number of seconds from 0 to 2592000",
     Int.check(Schema.isBetween({ minimum: 0, maximum: 2_592_000 }))
   ),
+  issuer: text("issuer", "must be 1 to 300 characters without spaces", /^[\x21-\x7e]{1,300}$/),
+  audience: text("audience", "must be 1 to 300 characters without spaces", /^[\x21-\x7e]{1,300}$/),
+  jwks_url: text("jwks_url", "must be an https URL of up to 500 characters", /^https:\/\/[\x21-\x7e]{1,492}$/),
   username: text("username", "must be 1 to 255 characters without a colon", /^[^:\p{Cc}]{1,255}$/u),
   verify_token: text("verify_token", "must be 1 to 200 printable characters of ASCII", /^[\x20-\x7e]{1,200}$/),
   reply_text: text("reply_text", "must be 1 to 3000 characters", /^[^\0]{1,3000}$/s)

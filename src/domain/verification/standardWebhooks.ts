@@ -30,7 +30,7 @@ const asymmetric: Ed25519 = { scheme: "ed25519", key: { base64After: "whpk_" }, 
 export const standardWebhooks: Preset = {
   label: "Standard Webhooks",
   secret: "the signing secret (`whsec_…`), or the sender's public key (`whpk_…`)",
-  documentation: "https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md",
+  // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
   options: ["tolerance_seconds"],
   descriptions: [{ ...asymmetric, for: { secret: "whpk_" } }, symmetric]
 }

@@ -1,6 +1,6 @@
 /** How Amazon SNS signs its messages. https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html */
 import { createVerify } from "node:crypto"
-import type { Certificate, Lookup } from "./RequestLookup.ts"
+import type { Evidence, Lookup } from "./RequestLookup.ts"
 import { decode, isSecret } from "./Signing.ts"
 import { isCertificateUrl } from "./SnsTopic.ts"
 
@@ -26,7 +26,7 @@ export class NeedsCertificate {
 }
 
 /** What is wrong with the message; `undefined`: nothing. Without the certificate, as far as possible. */
-export const causeOf = (topic: string, lookup: Lookup, now: number, certificate: Certificate | undefined) => {
+export const causeOf = (topic: string, lookup: Lookup, now: number, evidence: Evidence | undefined) => {
   const member = (name: string) => lookup.at({ json: [name] })
   const [type, version, signed, url] = ["Type", "SignatureVersion", "Signature", "SigningCertURL"].map(member)
   const [sentTo, time] = [member("TopicArn"), member("Timestamp")]
@@ -38,8 +38,8 @@ export const causeOf = (topic: string, lookup: Lookup, now: number, certificate:
   const isKnown = Object.hasOwn(signedMembers, type) && Object.hasOwn(hashes, version)
   if (!isKnown || signature === undefined || Number.isNaN(sent) || !isCertificateUrl(topic, url)) return "malformed"
   if (Math.abs(now - sent) > maxAge) return "expired"
-  if (certificate?.url !== url) return new NeedsCertificate(url)
-  const { publicKey, validFrom, validTo } = certificate.x509
+  if (evidence === undefined || !("x509" in evidence) || evidence.url !== url) return new NeedsCertificate(url)
+  const { publicKey, validFrom, validTo } = evidence.x509
   if (now < Date.parse(validFrom) || now > Date.parse(validTo)) return "expired"
   const content = signedMembers[type as keyof typeof signedMembers].map((name) => {
     const value = member(name)

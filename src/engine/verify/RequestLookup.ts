@@ -8,6 +8,17 @@ export interface Certificate {
   readonly x509: X509Certificate
 }
 
+/** A bearer token that its issuer's keys were tried on. */
+export interface CheckedToken {
+  readonly token: string
+  /** What it says; absent: it is not valid. */
+  readonly claims?: { readonly [name: string]: unknown }
+  readonly isExpired?: boolean
+}
+
+/** What was fetched to check a request with. */
+export type Evidence = Certificate | CheckedToken
+
 /** A request as it arrived. */
 export interface SignedRequest {
   /** By lower-case name, as in Node. */
@@ -17,8 +28,8 @@ export interface SignedRequest {
   readonly method?: string
   /** The whole URL with the token, as the sender called it. */
   readonly url?: () => string
-  /** Of the sender, if it signs with one and it was fetched. */
-  readonly certificate?: Certificate | undefined
+  /** Absent: nothing was fetched yet. */
+  readonly evidence?: Evidence | undefined
 }
 
 export interface Lookup {

@@ -7,7 +7,14 @@ import {
   timingSafeEqual,
   verify as verifySignature
 } from "node:crypto"
-import type { Description, Ed25519, Encoding, Hmac } from "../../domain/verification/Description.ts"
+import type {
+  Algorithm,
+  Description,
+  Ed25519,
+  Encoding,
+  Hmac,
+  PublicKey
+} from "../../domain/verification/Description.ts"
 import { isTopicArn } from "./SnsTopic.ts"
 
 /** The bytes of correctly encoded text. */
@@ -31,6 +38,7 @@ export const bytesOf = (header: string): Buffer => Buffer.from(header, "latin1")
 /** Why it cannot be the secret of this description, in words that continue `The secret`; `undefined` if it can. */
 export const faultOf = (description: Description, secret: string): string | undefined => {
   if (description.scheme === "sns") return isTopicArn(secret) ? undefined : "must be the ARN of a topic"
+  if (description.scheme === "public key") return faultOfPublicKey(secret)
   if (!("key" in description) || description.key === "text") return undefined
   const key = keyIn(description.key, secret)
   if (key === undefined) {
@@ -40,8 +48,10 @@ export const faultOf = (description: Description, secret: string): string | unde
   }
   if (description.scheme !== "ed25519") return undefined
   if (key.length !== 32) return "must be a public key of 32 bytes"
-  return isOfLowOrder(key) ? "must be a secure public key: with this one, anyone can sign" : undefined
+  return isOfLowOrder(key) ? lowOrderFault : undefined
 }
+
+const lowOrderFault = "must be a secure public key: with this one, anyone can sign"
 
 /**
  * The points of Ed25519 whose order is 8 at most, in all their encodings, ignoring the sign bit (libsodium's
@@ -59,6 +69,24 @@ const isOfLowOrder = (key: Buffer): boolean => {
   const point = Buffer.from(key)
   point[31]! &= 0x7f
   return lowOrder.has(point.toString("hex"))
+}
+
+const spkiIn = (secret: string): KeyObject | undefined => {
+  try {
+    return createPublicKey({ key: Buffer.from(secret, "base64"), format: "der", type: "spki" })
+  } catch {
+    return undefined
+  }
+}
+
+const faultOfPublicKey = (secret: string): string | undefined => {
+  const key = spkiIn(secret)
+  const bytes =
+    key?.asymmetricKeyType === "ed25519" ? Buffer.from(key.export({ format: "jwk" }).x!, "base64url") : undefined
+  if (!["ed25519", "ec", "rsa"].includes(key?.asymmetricKeyType ?? "")) {
+    return "must be the public key of Ed25519, RSA or ECDSA: the lines of a PEM file without the first and the last, as one line"
+  }
+  return bytes !== undefined && isOfLowOrder(bytes) ? lowOrderFault : undefined
 }
 
 /** With or without padding. */
@@ -111,5 +139,23 @@ const ed25519Signer = (description: Ed25519, secret: string): Signer => {
   }
 }
 
-export const makeSigner = (description: Hmac | Ed25519, secret: string): Signer =>
-  description.scheme === "hmac" ? hmacSigner(description, secret) : ed25519Signer(description, secret)
+const publicKeySigner = (algorithm: Algorithm, secret: string): Signer => {
+  const key = faultOfPublicKey(secret) === undefined ? spkiIn(secret) : undefined
+  if (key === undefined) return () => false
+  const digest = key.asymmetricKeyType === "ed25519" ? null : algorithm
+  return (content, signatures) => {
+    const bytes = Buffer.concat(content)
+    return signatures.some((signature) => verifySignature(digest, bytes, key, signature))
+  }
+}
+
+export const makeSigner = (description: Hmac | Ed25519 | PublicKey, secret: string): Signer => {
+  switch (description.scheme) {
+    case "hmac":
+      return hmacSigner(description, secret)
+    case "ed25519":
+      return ed25519Signer(description, secret)
+    case "public key":
+      return publicKeySigner(description.algorithm, secret)
+  }
+}

@@ -1,7 +1,7 @@
 /** Checks a request against its webhook's `verification`. */
 import { Effect, Metric, Redacted } from "effect"
 import { VerificationCause } from "../../domain/Errors.ts"
-import type { Preset, UrlCheck } from "../../domain/verification/Description.ts"
+import type { Condition, Preset, UrlCheck } from "../../domain/verification/Description.ts"
 import { describe, type Options, presets } from "../../domain/verification/Presets.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import * as Metrics from "../../telemetry/Metrics.ts"
@@ -48,7 +48,7 @@ const urlChecksOf = (verification: Options | undefined): ReadonlyArray<UrlCheck>
 }
 
 /**
- * The test of the webhook's URL that this request is, if any. It comes before any secret is known, so it is not signed. Fast,
+ * The test of the webhook's URL that this request is, if any, or without its body may be. It comes before any secret is known, so it is not signed. Fast,
  * because most requests are none.
  */
 const urlCheckIn = (verification: Options | undefined, request: Lookup.SignedRequest): UrlCheck | undefined => {
@@ -56,8 +56,10 @@ const urlCheckIn = (verification: Options | undefined, request: Lookup.SignedReq
   const isPost = request.method === "POST"
   if (isPost && own === none) return undefined
   const lookup = Lookup.make(request)
+  const mayHold = (condition: Condition) =>
+    (request.body === undefined && "json" in condition.at) || lookup.holds(condition)
   return (isPost ? own : [...own, ...ofEveryWebhook]).find(
-    ({ method, when = [] }) => method === request.method && when.every(lookup.holds)
+    ({ method, when = [] }) => method === request.method && when.every(mayHold)
   )
 }
 

@@ -9,6 +9,8 @@ import {
   type Ed25519,
   type Hmac,
   isIdSigned,
+  type Jwt,
+  type PublicKey,
   type Reply,
   type Timestamp
 } from "../../domain/verification/Description.ts"
@@ -16,6 +18,7 @@ import * as AmazonSns from "./AmazonSns.ts"
 import * as Lookup from "./RequestLookup.ts"
 import { bytesOf, decode, hmacOf, isSecret, makeSigner } from "./Signing.ts"
 import { isConfirmation } from "./SnsTopic.ts"
+import * as Tokens from "./Tokens.ts"
 
 export type { SignedRequest } from "./RequestLookup.ts"
 
@@ -40,7 +43,10 @@ export type Verdict =
   | { readonly _tag: "Refused"; readonly cause: Cause }
   | ({ readonly _tag: "Verified"; readonly reply?: Reply } & Delivery)
   | Handshake
-  | AmazonSns.NeedsCertificate
+  | Needs
+
+/** The check needs something that is not in the request. With it, the request is checked again. */
+export type Needs = AmazonSns.NeedsCertificate | Tokens.NeedsToken
 
 type JsonAnswer = { readonly [name: string]: string | number }
 
@@ -50,7 +56,7 @@ export interface Check {
   /** The HMAC of a text in hex, to answer a handshake; absent: the secret is no key of an HMAC. */
   readonly hmacOf?: (text: string) => string
   /** `undefined`: nothing is wrong with the request. Without its body, as far as possible. */
-  readonly causeOf: (request: Lookup.SignedRequest, now: number) => Cause | AmazonSns.NeedsCertificate | undefined
+  readonly causeOf: (request: Lookup.SignedRequest, now: number) => Cause | Needs | undefined
   /** Whether a URL may be called to confirm what the service asks. */
   readonly isConfirmation?: (url: string) => boolean
 }
@@ -86,7 +92,7 @@ const causeOfTime = (time: string | undefined, timestamp: Timestamp, now: number
   return Math.abs(now - sent) > timestamp.tolerance_seconds * 1000 ? "expired" : undefined
 }
 
-const signatureCheck = (description: Hmac | Ed25519, secret: string): Check["causeOf"] => {
+const signatureCheck = (description: Hmac | Ed25519 | PublicKey, secret: string): Check["causeOf"] => {
   const { encoding, headers, id: ids = [], prefix = "", separator, timestamp } = description
   const parts = partsOf(description.signed)
   const isSigned = makeSigner(description, secret)
@@ -164,7 +170,12 @@ const bodyCheck =
 const snsCheck =
   (topic: string): Check["causeOf"] =>
   (request, now) =>
-    request.body && AmazonSns.causeOf(topic, Lookup.make(request), now, request.certificate)
+    request.body && AmazonSns.causeOf(topic, Lookup.make(request), now, request.evidence)
+
+const tokenCheck =
+  (description: Jwt, secret: string): Check["causeOf"] =>
+  (request) =>
+    Tokens.causeOf(description, secret, Lookup.make(request), request)
 
 /** Prepares a secret; `username` is the webhook's, for Basic authentication. */
 export const makeCheck = (description: Description, secret: string, username = ""): Check => {
@@ -175,6 +186,7 @@ export const makeCheck = (description: Description, secret: string, username = "
         hmacOf: (text) => hmacOf(description, secret, text)
       }
     case "ed25519":
+    case "public key":
       return { description, causeOf: signatureCheck(description, secret) }
     case "header":
       return { description, causeOf: headerCheck(description.headers, description.prefix ?? "", Buffer.from(secret)) }
@@ -182,6 +194,8 @@ export const makeCheck = (description: Description, secret: string, username = "
       return { description, causeOf: basicCheck(username, secret) }
     case "body":
       return { description, causeOf: bodyCheck(description.at, Buffer.from(secret)) }
+    case "jwt":
+      return { description, causeOf: tokenCheck(description, secret) }
     case "sns":
       return {
         ...{ description, causeOf: snsCheck(secret) },
@@ -235,11 +249,7 @@ const verdictOf = ({ description, hmacOf, isConfirmation: mayCall }: Check, requ
 }
 
 /** The check that the request passes, or the first one's reason for refusal. One check is enough. */
-const pass = (
-  checks: ReadonlyArray<Check>,
-  request: Lookup.SignedRequest,
-  now: number
-): Check | Cause | AmazonSns.NeedsCertificate => {
+const pass = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Check | Cause | Needs => {
   const causes = checks.map((check) => check.causeOf(request, now))
   const needed = causes.find((cause) => typeof cause === "object")
   return checks[causes.indexOf(undefined)] ?? needed ?? causes[0] ?? "mismatch"
@@ -249,5 +259,5 @@ const pass = (
 export const verify = (checks: ReadonlyArray<Check>, request: Lookup.SignedRequest, now: number): Verdict => {
   const passed = pass(checks, request, now)
   if (typeof passed === "string") return { _tag: "Refused", cause: passed }
-  return passed instanceof AmazonSns.NeedsCertificate ? passed : verdictOf(passed, request)
+  return "_tag" in passed ? passed : verdictOf(passed, request)
 }

@@ -8,10 +8,9 @@ import { NotVerified, Unavailable, type VerificationCause } from "../../domain/E
 import type { Reply } from "../../domain/verification/Description.ts"
 import type { WebhookRow } from "../../domain/webhook/Webhook.ts"
 import type { RunRequest } from "../../engine/trigger/Candidates.ts"
-import type { NeedsCertificate } from "../../engine/verify/AmazonSns.ts"
-import type { Certificate } from "../../engine/verify/RequestLookup.ts"
+import type { Evidence } from "../../engine/verify/RequestLookup.ts"
 import * as Verification from "../../engine/verify/Verification.ts"
-import type { Handshake } from "../../engine/verify/Verify.ts"
+import type { Handshake, Needs } from "../../engine/verify/Verify.ts"
 import { type Networks, noNetworks, parseNetworks } from "../../runtime/Networks.ts"
 import { clientAddress } from "../request/ClientAddress.ts"
 import { makeOriginFor } from "../request/PublicUrl.ts"
@@ -25,7 +24,7 @@ export type Verified = Extract<Verification.Verdict, { readonly _tag: "Verified"
 /** The sender only tests the webhook's URL. It starts no run. */
 export type { Handshake }
 
-type Refusal = NotVerified | Unavailable | NeedsCertificate
+type Refusal = NotVerified | Unavailable | Needs
 
 /** Shown to the people who manage the webhook, not to the sender. */
 export const causeTexts: { readonly [Cause in VerificationCause]: string } = {
@@ -100,15 +99,15 @@ const make = Effect.gen(function* () {
   const verification = yield* Verification.make
   const originFor = yield* makeOriginFor
 
-  const signedRequest = (request: Request, body: Uint8Array | undefined, certificate?: Certificate) => {
+  const signedRequest = (request: Request, body: Uint8Array | undefined, evidence?: Evidence) => {
     const { headers, method, url } = request
     const calledAs = () => `${originFor(request)}${url.slice(url.indexOf(triggerPath))}`
-    return { headers, body, method, url: calledAs, certificate }
+    return { headers, body, method, url: calledAs, evidence }
   }
 
-  const check: CallerCheck["Service"]["check"] = (request, webhook, now, body, certificate) => {
+  const check: CallerCheck["Service"]["check"] = (request, webhook, now, body, evidence) => {
     if (!isAllowed(proxies, webhook, request)) return new NotVerified({ why: "address" })
-    const verdict = verification.verify(webhook, signedRequest(request, body, certificate), now)
+    const verdict = verification.verify(webhook, signedRequest(request, body, evidence), now)
     if (verdict._tag !== "Refused") return verdict
     return verdict.cause === "unreadable" ? unreadable : new NotVerified({ why: verdict.cause })
   }
@@ -132,7 +131,7 @@ export class CallerCheck extends Context.Service<
       webhook: WebhookRow,
       now: number,
       body?: Uint8Array,
-      certificate?: Certificate
+      evidence?: Evidence
     ) => Verified | Handshake | Refusal
     /** The answer to a test of the URL, which is not signed; `undefined`: it is none. */
     readonly urlCheck: (request: Request, webhook: WebhookRow, body?: Uint8Array) => Handshake | NotVerified | undefined
@@ -142,7 +141,10 @@ export class CallerCheck extends Context.Service<
 }
 
 export const isRefusal = (checked: Verified | Handshake | Refusal): checked is Refusal =>
-  checked._tag === "NotVerified" || checked._tag === "Unavailable" || checked._tag === "NeedsCertificate"
+  checked._tag === "NotVerified" || checked._tag === "Unavailable" || isNeeds(checked)
+
+export const isNeeds = (checked: { readonly _tag: string }): checked is Needs =>
+  checked._tag === "NeedsCertificate" || checked._tag === "NeedsToken"
 
 /** Counts a refused caller, and logs a secret that this server cannot decrypt. */
 export const report = ({ id }: WebhookRow, refusal: { readonly _tag: string }): Effect.Effect<void> => {

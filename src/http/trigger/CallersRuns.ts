@@ -10,6 +10,8 @@ import { type Run, stepForOthers } from "../../domain/run/Run.ts"
 import { Origin } from "../../engine/access/Audit.ts"
 import { Cancellation } from "../../engine/manage/Cancellation.ts"
 import { Trigger } from "../../engine/trigger/Trigger.ts"
+import type { Evidence } from "../../engine/verify/RequestLookup.ts"
+import { TokenKeys } from "../../engine/verify/TokenKeys.ts"
 import { bearerOf } from "../access/Bearer.ts"
 import { RunEvents } from "../events/RunEvents.ts"
 import * as Parameters from "../request/Parameters.ts"
@@ -53,6 +55,7 @@ export const make = Effect.gen(function* () {
   const cancellation = yield* Cancellation
   const record = yield* RequestRecord.make
   const callers = yield* CallerCheck.CallerCheck
+  const tokens = yield* TokenKeys
   const runEvents = yield* RunEvents
 
   /** The current webhook, if the caller may use it. */
@@ -60,10 +63,12 @@ export const make = Effect.gen(function* () {
     const webhook = yield* trigger.authenticate(Redacted.make(inPath ?? bearerOf(request) ?? ""))
     RequestFacts.add(request, { webhook_id: webhook.id })
     const now = yield* DateTime.now
-    const checked = callers.check(request, webhook, now.epochMilliseconds, noBody)
+    const check = (evidence?: Evidence) => callers.check(request, webhook, now.epochMilliseconds, noBody, evidence)
+    const first = check()
+    const checked = first._tag === "NeedsToken" ? check(yield* tokens.check(first)) : first
     if (CallerCheck.isRefusal(checked)) {
       // A signature of Amazon SNS is in the body, which these requests do not have.
-      const refusal = checked._tag === "NeedsCertificate" ? new NotVerified({ why: "missing" }) : checked
+      const refusal = CallerCheck.isNeeds(checked) ? new NotVerified({ why: "missing" }) : checked
       yield* CallerCheck.report(webhook, refusal)
       return yield* refusal
     }

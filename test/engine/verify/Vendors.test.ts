@@ -84,6 +84,9 @@ const vendors: ReadonlyArray<Vendor> = [
       "x-zm-signature": `v0=${hmac(secret, `v0:${at}:${body}`)}`
     })
   ],
+  ["asana", secret, (body) => ({ "x-hook-signature": hmac(secret, body) })],
+  ["dropbox", secret, (body) => ({ "x-dropbox-signature": hmac(secret, body) })],
+  ["notion", secret, (body) => ({ "x-notion-signature": `sha256=${hmac(secret, body)}` })],
   ["meta", secret, (body) => ({ "x-hub-signature-256": `sha256=${hmac(secret, body)}` })],
   ["trello", secret, (body) => ({ "x-trello-webhook": hmac(secret, body + url, "base64", "sha1") })],
   [
@@ -160,6 +163,48 @@ describe("Twilio", () => {
     const signature = hmac("12345", example, "base64", "sha1")
     expect(outcome({ ...sent([], signature, json), body: "{}" })).toMatchObject({ cause: "malformed" })
     expect(outcome(sent([], signature))).toMatchObject({ _tag: "Verified" })
+  })
+})
+
+describe("a public key", () => {
+  const pairs = {
+    Ed25519: generateKeyPairSync("ed25519"),
+    RSA: generateKeyPairSync("rsa", { modulusLength: 2048 }),
+    ECDSA: generateKeyPairSync("ec", { namedCurve: "P-256" })
+  }
+  const keyOf = (type: keyof typeof pairs) =>
+    pairs[type].publicKey.export({ format: "der", type: "spki" }).toString("base64")
+  const header = "X-Twilio-Email-Event-Webhook-Signature"
+  const timed = "X-Twilio-Email-Event-Webhook-Timestamp"
+  const outcome = (options: Partial<Options>, key: string, sent: Sent, at = now) => {
+    const verdict = verdictOf({ preset: "public-key", header, ...options }, key, sent, at)
+    return verdict._tag === "Refused" ? verdict.cause : verdict._tag
+  }
+
+  for (const type of ["Ed25519", "RSA", "ECDSA"] as const) {
+    const signed = (text: string) =>
+      sign(type === "Ed25519" ? null : "sha256", Buffer.from(text), pairs[type].privateKey).toString("base64")
+
+    it(`of ${type} checks what its private key has signed, alone or with the time`, () => {
+      const key = keyOf(type)
+      expect(faultOf(describeSender({ preset: "public-key", header }, key), key)).toBeUndefined()
+      const sent = { headers: { [header.toLowerCase()]: signed(body) }, body }
+      expect(outcome({}, key, sent)).toBe("Verified")
+      expect(outcome({}, key, { ...sent, body: `${body} ` })).toBe("mismatch")
+      expect(outcome({}, keyOf(type === "RSA" ? "ECDSA" : "RSA"), sent)).toBe("mismatch")
+      const late = { [timed.toLowerCase()]: seconds, [header.toLowerCase()]: signed(seconds + body) }
+      expect(outcome({ timestamp_header: timed }, key, { headers: late, body })).toBe("Verified")
+      expect(outcome({ timestamp_header: timed }, key, { headers: late, body }, now + 3_600_000)).toBe("expired")
+    })
+  }
+
+  it("is refused if it is none, of another kind, or one with which anyone can sign", () => {
+    const fault = (key: string) => faultOf(describeSender({ preset: "public-key", header }, key), key)
+    expect(fault("no key")).toMatch(/^must be the public key of Ed25519, RSA or ECDSA/)
+    const other = generateKeyPairSync("x25519").publicKey.export({ format: "der", type: "spki" }).toString("base64")
+    expect(fault(other)).toMatch(/^must be the public key of/)
+    const weak = Buffer.from(`302a300506032b6570032100${"00".repeat(32)}`, "hex").toString("base64")
+    expect(fault(weak)).toMatch(/^must be a secure public key/)
   })
 })
 

@@ -53,6 +53,52 @@ describe("Meta", () => {
   })
 })
 
+describe("services that test the URL before they know it to be theirs", () => {
+  it.live("Asana gets its secret back in a header, Okta and Lark theirs in JSON, Dropbox as text", function* () {
+    const asana = yield* serve({ preset: "asana" })
+    const asked = yield* asana.call("POST", "", {
+      headers: { "x-hook-secret": "b537207f20cbfa02357cf448134da559" },
+      raw: ""
+    })
+    expect([asked.status, asked.text]).toStrictEqual([200, ""])
+    expect(asked.headers.get("x-hook-secret")).toBe("b537207f20cbfa02357cf448134da559")
+    const okta = yield* serve({ preset: "okta" })
+    const headers = { "x-okta-verification-challenge": "VSdhNgYxTvLnrkKnLBzFxVBt" }
+    expect((yield* okta.call("GET", "", { headers })).json).toStrictEqual({ verification: "VSdhNgYxTvLnrkKnLBzFxVBt" })
+    const lark = yield* serve({ preset: "lark" })
+    const body = { type: "url_verification", challenge: "ajls384kdjx98XX", token: secret }
+    expect((yield* lark.call("POST", "", { body })).json).toStrictEqual({ challenge: "ajls384kdjx98XX" })
+    const dropbox = yield* serve({ preset: "dropbox" })
+    const challenge = yield* dropbox.call("GET", "?challenge=abc123")
+    expect([challenge.status, challenge.text]).toStrictEqual([200, "abc123"])
+    expect(challenge.headers.get("x-content-type-options")).toBe("nosniff")
+    const notion = yield* serve({ preset: "notion" })
+    expect((yield* notion.call("POST", "", { body: { verification_token: "secret_tMrlL1qK5" } })).status).toBe(200)
+    for (const { history, hook } of [asana, okta, lark, dropbox, notion]) {
+      expect(yield* history(hook.id)).toStrictEqual([])
+    }
+  })
+
+  it.live("start runs only with their secret or signature", function* () {
+    for (const preset of ["asana", "okta", "lark", "dropbox", "notion"]) {
+      const { call, history, hook } = yield* serve({ preset })
+      expect(refusal(yield* call("POST", "", { body: { id: "1" } })), preset).toStrictEqual([401, "not_verified"])
+      expect(yield* history(hook.id)).toStrictEqual([])
+    }
+    const okta = yield* serve({ preset: "okta" })
+    const event = { headers: { authorization: secret }, body: { eventId: "e-1" } }
+    const first = yield* okta.call("POST", "", event)
+    expect(first.status).toBe(202)
+    expect((yield* okta.call("POST", "", event)).json.run_id).toBe(first.json.run_id)
+    const lark = yield* serve({ preset: "lark" })
+    const message = { body: { schema: "2.0", header: { event_id: "e-1", token: secret }, event: {} } }
+    const run = yield* lark.call("POST", "", message)
+    expect(run.status).toBe(202)
+    const { json } = yield* lark.admin("GET", `/api/runs/${run.json.run_id}`)
+    expect(json.conversation.prompt).not.toContain(secret)
+  })
+})
+
 describe("Microsoft Graph", () => {
   const token = "Validation: Testing client application reachability for subscription <b>&ü"
   const search = `?validationToken=${encodeURIComponent(token)}`

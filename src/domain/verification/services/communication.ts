@@ -4,7 +4,7 @@ import type { Preset } from "../Description.ts"
 export const discord: Preset = {
   label: "Discord",
   secret: "the application's “Public Key”",
-  documentation: "https://discord.com/developers/docs/interactions/overview#setting-up-an-endpoint",
+  // https://discord.com/developers/docs/interactions/overview#setting-up-an-endpoint
   descriptions: [
     {
       scheme: "ed25519",
@@ -25,11 +25,27 @@ export const discord: Preset = {
   ]
 }
 
+/** Lark and Feishu, without an “Encrypt Key”: every event repeats the token. */
+export const lark: Preset = {
+  label: "Lark",
+  secret: "the “Verification Token” of the app",
+  // https://open.larksuite.com/document/server-docs/event-subscription-guide/overview
+  descriptions: [{ scheme: "body", at: ["header", "token"], id: [{ json: ["header", "event_id"] }] }],
+  urlChecks: [
+    {
+      method: "POST",
+      when: [{ at: { json: ["type"] }, is: "url_verification" }],
+      echo: { json: ["challenge"] },
+      json: { challenge: "{echo}" }
+    }
+  ]
+}
+
 /** WhatsApp, Messenger, Instagram and Facebook pages. A request has several events, without an ID. */
 export const meta: Preset = {
   label: "Meta (WhatsApp, Messenger, Instagram)",
   secret: "the app's “App secret”",
-  documentation: "https://developers.facebook.com/docs/graph-api/webhooks/getting-started",
+  // https://developers.facebook.com/docs/graph-api/webhooks/getting-started
   required: ["verify_token"],
   options: ["unique_for_seconds"],
   descriptions: [
@@ -57,7 +73,7 @@ export const meta: Preset = {
 export const microsoftGraph: Preset = {
   label: "Microsoft Graph",
   secret: "the `clientState` of the subscription, up to 128 characters",
-  documentation: "https://learn.microsoft.com/graph/change-notifications-delivery-webhooks",
+  // https://learn.microsoft.com/graph/change-notifications-delivery-webhooks
   descriptions: [{ scheme: "body", at: ["value", "*", "clientState"] }],
   urlChecks: [{ method: "POST", when: [{ at: { query: "validationToken" } }], echo: { query: "validationToken" } }]
 }
@@ -66,7 +82,7 @@ export const microsoftGraph: Preset = {
 export const slack: Preset = {
   label: "Slack",
   secret: "the app's “Signing Secret”",
-  documentation: "https://docs.slack.dev/authentication/verifying-requests-from-slack",
+  // https://docs.slack.dev/authentication/verifying-requests-from-slack
   options: ["reply_text"],
   descriptions: [
     {
@@ -94,8 +110,7 @@ export const slack: Preset = {
 export const teams: Preset = {
   label: "Microsoft Teams",
   secret: "the outgoing webhook's security token",
-  documentation:
-    "https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/add-outgoing-webhook",
+  // https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/add-outgoing-webhook
   options: ["reply_text"],
   descriptions: [
     {
@@ -119,7 +134,7 @@ export const teams: Preset = {
 export const twilio: Preset = {
   label: "Twilio",
   secret: "the account's “Auth Token”",
-  documentation: "https://www.twilio.com/docs/usage/webhooks/webhooks-security",
+  // https://www.twilio.com/docs/usage/webhooks/webhooks-security
   options: ["reply_text"],
   descriptions: [
     {
@@ -138,7 +153,7 @@ export const twilio: Preset = {
 export const zoom: Preset = {
   label: "Zoom",
   secret: "the app's “Secret Token”",
-  documentation: "https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events",
+  // https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events
   options: ["tolerance_seconds"],
   descriptions: [
     {

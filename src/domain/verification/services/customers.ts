@@ -4,7 +4,7 @@ import type { Preset } from "../Description.ts"
 export const calendly: Preset = {
   label: "Calendly",
   secret: "the webhook subscription's “Signing key”",
-  documentation: "https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures",
+  // https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures
   options: ["tolerance_seconds"],
   descriptions: [
     {
@@ -25,7 +25,7 @@ export const calendly: Preset = {
 export const hubspot: Preset = {
   label: "HubSpot",
   secret: "the app's “Client secret”",
-  documentation: "https://developers.hubspot.com/docs/apps/legacy-apps/authentication/validating-requests",
+  // https://developers.hubspot.com/docs/apps/legacy-apps/authentication/validating-requests
   options: ["tolerance_seconds"],
   descriptions: [
     {
@@ -43,7 +43,7 @@ export const hubspot: Preset = {
 export const zendesk: Preset = {
   label: "Zendesk",
   secret: "the webhook's “Signing secret”",
-  documentation: "https://developer.zendesk.com/documentation/webhooks/verifying/",
+  // https://developer.zendesk.com/documentation/webhooks/verifying/
   options: ["tolerance_seconds"],
   descriptions: [
     {

@@ -5,7 +5,7 @@ import { symmetric } from "../standardWebhooks.ts"
 export const github: Preset = {
   label: "GitHub",
   secret: "the webhook's “Secret”",
-  documentation: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
+  // https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
   options: ["unique_for_seconds"],
   descriptions: [
     {
@@ -28,7 +28,7 @@ const id = [{ header: "webhook-id" }, { header: "idempotency-key" }, { header: "
 export const gitlab: Preset = {
   label: "GitLab",
   secret: "the webhook's “Signing token” (`whsec_…`), or its “Secret token”",
-  documentation: "https://docs.gitlab.com/user/project/integrations/webhooks/",
+  // https://docs.gitlab.com/user/project/integrations/webhooks/
   descriptions: [
     { ...symmetric, for: { secret: "whsec_" } },
     { scheme: "header", headers: ["x-gitlab-token"], id }
@@ -39,7 +39,7 @@ export const gitlab: Preset = {
 export const jira: Preset = {
   label: "Jira",
   secret: "the webhook's “Secret”",
-  documentation: "https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks",
+  // https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks
   options: ["unique_for_seconds"],
   descriptions: [
     {
@@ -59,7 +59,7 @@ export const jira: Preset = {
 export const linear: Preset = {
   label: "Linear",
   secret: "the webhook's “Signing secret”",
-  documentation: "https://linear.app/developers/webhooks",
+  // https://linear.app/developers/webhooks
   options: ["tolerance_seconds"],
   descriptions: [
     {
@@ -79,7 +79,7 @@ export const linear: Preset = {
 export const trello: Preset = {
   label: "Trello",
   secret: "the API key's “Secret”",
-  documentation: "https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/",
+  // https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/
   descriptions: [
     {
       scheme: "hmac",

@@ -4,7 +4,7 @@ import type { Preset } from "../Description.ts"
 export const mux: Preset = {
   label: "Mux",
   secret: "the webhook's “Signing Secret”",
-  documentation: "https://docs.mux.com/core/verify-webhook-signatures",
+  // https://docs.mux.com/core/verify-webhook-signatures
   options: ["tolerance_seconds"],
   descriptions: [
     {
@@ -25,7 +25,7 @@ export const mux: Preset = {
 export const twitch: Preset = {
   label: "Twitch",
   secret: "the secret of the EventSub subscription",
-  documentation: "https://dev.twitch.tv/docs/eventsub/handling-webhook-events/",
+  // https://dev.twitch.tv/docs/eventsub/handling-webhook-events/
   options: ["tolerance_seconds"],
   descriptions: [
     {

@@ -4,7 +4,7 @@ import type { Preset } from "../Description.ts"
 export const alertmanager: Preset = {
   label: "Alertmanager",
   secret: "the `credentials` under `authorization`, or with a `username` the `password` under `basic_auth`",
-  documentation: "https://prometheus.io/docs/alerting/latest/configuration/#http_config",
+  // https://prometheus.io/docs/alerting/latest/configuration/#http_config
   options: ["username"],
   descriptions: [
     { scheme: "basic", for: { option: "username" } },
@@ -16,7 +16,7 @@ export const alertmanager: Preset = {
 export const awsSns: Preset = {
   label: "Amazon SNS",
   secret: "the topic's ARN (`arn:aws:sns:…`)",
-  documentation: "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
+  // https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html
   descriptions: [
     {
       scheme: "sns",
@@ -35,7 +35,7 @@ export const awsSns: Preset = {
 export const eventGrid: Preset = {
   label: "Azure Event Grid",
   secret: "the value of the static header, marked as secret",
-  documentation: "https://learn.microsoft.com/azure/event-grid/delivery-properties",
+  // https://learn.microsoft.com/azure/event-grid/delivery-properties
   required: ["header"],
   descriptions: [{ scheme: "header", headers: [], id: [{ json: ["id"] }, { json: ["*", "id"] }] }],
   urlChecks: [
@@ -48,12 +48,29 @@ export const eventGrid: Preset = {
   ]
 }
 
+/** Push subscriptions of Pub/Sub, by which Gmail and other services of Google send notifications. */
+export const google: Preset = {
+  label: "Google Pub/Sub",
+  secret: "the email address of the service account under “Enable authentication”",
+  // https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions
+  required: ["audience"],
+  descriptions: [
+    {
+      scheme: "jwt",
+      issuers: ["https://accounts.google.com", "accounts.google.com"],
+      audience: "",
+      jwks: "https://www.googleapis.com/oauth2/v3/certs",
+      claim: "email",
+      id: [{ json: ["message", "messageId"] }]
+    }
+  ]
+}
+
 /** A contact point's HMAC signature, which covers the “Timestamp Header” if there is one. Grafana sends no ID. */
 export const grafana: Preset = {
   label: "Grafana",
   secret: "the “Secret” under “HMAC Signature” of the contact point",
-  documentation:
-    "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
+  // https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/
   options: ["header", "timestamp_header", "tolerance_seconds", "unique_for_seconds"],
   descriptions: [
     {
@@ -68,11 +85,27 @@ export const grafana: Preset = {
   ]
 }
 
+export const okta: Preset = {
+  label: "Okta",
+  secret: "the “Authentication secret” of the event hook",
+  // https://developer.okta.com/docs/concepts/event-hooks/
+  options: ["header"],
+  descriptions: [{ scheme: "header", headers: ["authorization"], id: [{ json: ["eventId"] }] }],
+  urlChecks: [
+    {
+      method: "GET",
+      when: [{ at: { header: "x-okta-verification-challenge" } }],
+      echo: { header: "x-okta-verification-challenge" },
+      json: { verification: "{echo}" }
+    }
+  ]
+}
+
 /** While a secret is being replaced, PagerDuty signs with both. */
 export const pagerduty: Preset = {
   label: "PagerDuty",
   secret: "the secret that PagerDuty shows once when the webhook subscription is created",
-  documentation: "https://developer.pagerduty.com/docs/webhooks/webhook-signatures/",
+  // https://developer.pagerduty.com/docs/webhooks/webhook-signatures/
   descriptions: [
     {
       scheme: "hmac",
@@ -92,7 +125,7 @@ export const pagerduty: Preset = {
 export const sentry: Preset = {
   label: "Sentry",
   secret: "the integration's “Client Secret”",
-  documentation: "https://docs.sentry.io/organization/integrations/integration-platform/webhooks/",
+  // https://docs.sentry.io/organization/integrations/integration-platform/webhooks/
   options: ["unique_for_seconds"],
   descriptions: [
     {

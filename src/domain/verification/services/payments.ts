@@ -3,7 +3,7 @@ import type { Preset } from "../Description.ts"
 export const paddle: Preset = {
   label: "Paddle",
   secret: "the notification destination's “Secret key”",
-  documentation: "https://developer.paddle.com/webhooks/signature-verification",
+  // https://developer.paddle.com/webhooks/signature-verification
   options: ["tolerance_seconds"],
   descriptions: [
     {
@@ -25,7 +25,7 @@ export const paddle: Preset = {
 export const square: Preset = {
   label: "Square",
   secret: "the webhook subscription's “Signature Key”",
-  documentation: "https://developer.squareup.com/docs/webhooks/step3validate",
+  // https://developer.squareup.com/docs/webhooks/step3validate
   descriptions: [
     {
       scheme: "hmac",
@@ -43,7 +43,7 @@ export const square: Preset = {
 export const stripe: Preset = {
   label: "Stripe",
   secret: "the endpoint's “Signing secret” (`whsec_…`)",
-  documentation: "https://docs.stripe.com/webhooks/signature",
+  // https://docs.stripe.com/webhooks/signature
   options: ["tolerance_seconds"],
   descriptions: [
     {
