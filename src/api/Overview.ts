@@ -67,7 +67,7 @@ const DraftPreview = Schema.Struct({
 }).annotate({ identifier: "DraftPreview" })
 export type DraftPreview = typeof DraftPreview.Type
 
-/** What agents do. */
+/** The agents' current work. */
 export const Now = Schema.Struct({
   /** By team. */
   work: Schema.Array(WorkNow)

@@ -11,7 +11,7 @@ export const mediaType = "application/problem+json"
 
 export const problemCode = Schema.Literals(problemCodes)
 
-/** What the webhooks that share a URL did with a request: without their names and reasons, which their own teams see. */
+/** The results of a request at the webhooks that share a URL. Only their own teams see their names and reasons. */
 export const offeredFields = {
   runs: optional(
     Schema.Array(Schema.Struct({ webhook_id: WebhookId, run_id: RunId })).annotate({
@@ -127,7 +127,7 @@ const ServiceUnavailable = problem(
   "The database or the broker is unreachable, or the server is stopping or too busy; see `Retry-After`."
 )
 
-/** What can be wrong with a request's body, in the order of the checks. */
+/** The possible faults in a request's body, in the order of the checks. */
 export const bodyFaults = [UnsupportedMediaType, ContentTooLarge, BadRequest, UnprocessableContent] as const
 
 /** The answers of every endpoint. */

@@ -16,7 +16,7 @@ export interface PromptThread {
   readonly id: ThreadId
   /** The agent's session that the thread's latest answer named. Absent if the agent must begin a session. */
   readonly session_id?: string
-  /** What that answer said the whole session has used. Absent if it did not. */
+  /** The usage of the whole session, as that answer reported it. Absent if it did not. */
   readonly session_usage?: SessionUsage
   /** Its latest prompts and answers, oldest first, if the agent may not have them. */
   readonly history?: ReadonlyArray<ThreadTurn>
@@ -38,7 +38,7 @@ export interface Prompt {
   readonly values?: Readonly<Record<string, string>>
   /** Absent if its webhook asks for nothing but the prompt. */
   readonly agent?: AgentRequest
-  /** Those that came with the request. Absent if there are none. */
+  /** The files that came with the request. Absent if there are none. */
   readonly files?: ReadonlyArray<RunFile>
   /** Absent for a prompt that stands alone. The leader works on one prompt of a thread at a time, as on all prompts. */
   readonly thread?: PromptThread
@@ -91,7 +91,7 @@ export interface DeadLettered {
 /** A message about a run, from its leader or from the broker. */
 export type Reply = (LeaderReply | DeadLettered) & Pick<Subject, "run_id" | "rests">
 
-/** What the leader of a run reports while it works. It may be lost. */
+/** A leader's report about a run while it works. It may be lost. */
 export type RunProgress = NumberedProgress & { readonly run_id: RunId }
 
 /** The run that a reply is about. */

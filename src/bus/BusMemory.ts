@@ -41,7 +41,7 @@ const make = Effect.gen(function* () {
   /** The queue of each team's latest prompt. */
   const published = new Map<TeamName, TeamQueue>()
   const inbox = makeInbox()
-  /** Of several consumers, the first one gets the progress. */
+  /** The consumers of progress. If there are several, the first one gets it. */
   const observers: Array<NonNullable<ReplyChecks["progress"]>> = []
   const cancellations = makeCancellations()
   const files = makeFileRequests()

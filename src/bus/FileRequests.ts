@@ -1,4 +1,4 @@
-/** What leaders ask for on a bus on which a reply gets no response: the contents of their prompts' files, and what is kept. */
+/** Leaders' requests on a bus whose replies get no response: for the files of prompts, and for what is kept. */
 import { Deferred, Duration, Effect, Schedule } from "effect"
 import { FileMissing, Unavailable } from "../domain/Errors.ts"
 import type { RunId } from "../domain/Id.ts"
@@ -54,7 +54,7 @@ export const makeFileRequests = () => {
         file: (id) =>
           Effect.suspend(() => {
             const key = keyOf(run_id, id)
-            // One that the server cannot get is not asked for again.
+            // A file that the server cannot get is not asked for again.
             const arrived = Effect.exit(expect(key))
             const ask = (wait: Duration.Duration) =>
               Effect.andThen(

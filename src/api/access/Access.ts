@@ -5,7 +5,7 @@ import { WebhookId } from "../../domain/Id.ts"
 import { TeamName } from "../../domain/Team.ts"
 import { optional, time } from "../../domain/Time.ts"
 
-/** What the key or the session of a request may do. */
+/** The permissions of a request's key or session. */
 export const Access = Schema.Struct({
   key_name: optional(
     Schema.String.annotate({ description: "The API key's name. Absent, without a `person`: it is the admin key." })

@@ -46,16 +46,16 @@ type OwnerFields = { readonly id: Schema.optional<typeof Schema.String> }
 
 const ofRun = { run_id: Schema.optional(Schema.String.annotate({ description: "Only of this run." })) }
 
-/** What differs between the two: where they are, and how they are described. */
+/** The differences between the two: where they are, and how they are described. */
 interface Place<Name extends string> {
   readonly name: Name
   readonly title: string
   readonly about: string
   readonly base: "/api/webhooks/:id" | "/api/alerts"
   readonly owner: Schema.Struct.Fields
-  /** What a destination is called, with its article. */
+  /** The name for a destination, with its article. */
   readonly one: string
-  /** What the list contains. */
+  /** The contents of the list. */
   readonly listed: string
   /** Ends the summaries about deliveries. */
   readonly ofAlerts: "" | " of alerts"

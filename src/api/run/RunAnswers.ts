@@ -1,4 +1,4 @@
-/** What starts a run, and how it is answered. */
+/** The parameters for starting a run, and the answers. */
 import { Schema, SchemaTransformation } from "effect"
 import { RunId } from "../../domain/Id.ts"
 import { ShownReport } from "../../domain/run/AgentReport.ts"

@@ -19,9 +19,9 @@ const Started = Schema.Struct({
 export const RunProgress = Schema.Struct({
   /** Appended to the text so far. */
   text: optional(Schema.String),
-  /** What the agent does now, in one line. */
+  /** The agent's current activity, in one line. */
   activity: optional(Schema.String),
-  /** What it has done. A step with the ID of an earlier one updates it. */
+  /** Its steps. A step with the ID of an earlier one updates it. */
   steps: optional(Schema.Array(StepReportSchema)),
   /** The text so far is void: the work started over, or the client was too slow to receive all of it. */
   restart: optional(Schema.Literal(true))

@@ -96,7 +96,7 @@ const runPath = {
   run_id: Schema.String.annotate({ description: "The run's id, from the trigger." })
 }
 
-/** Of every endpoint here. */
+/** The faults of every endpoint here. */
 const faults = [NotFound, Unauthorized, ...commonFaults] as const
 
 const triggerAt = <const Name extends string, Params extends Schema.Struct.Fields = never>(

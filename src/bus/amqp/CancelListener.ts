@@ -10,7 +10,7 @@ import { decodeCancel, decodeFile, isFile } from "./Wire.ts"
 /** The pause before the next attempt to listen. */
 const pause = "10 seconds"
 
-/** What the server sends to the team's leaders beside prompts. */
+/** The messages that the server sends to a team's leaders beside prompts. */
 interface Listener {
   readonly onCancel: (id: RunId) => void
   readonly onFile: (id: RunId, file: WantedFile) => void

@@ -64,7 +64,7 @@ const destroy = (model: ChannelModel, reason?: string): void => {
   streamOf(model).destroy(reason === undefined ? undefined : new Error(reason))
 }
 
-/** What amqplib writes in one turn of the event loop leaves in one system call instead of one for each message. */
+/** Sends all that amqplib writes in one turn of the event loop in one system call instead of one for each message. */
 const writeTogether = (stream: Duplex): void => {
   const write = stream.write.bind(stream) as (...args: ReadonlyArray<unknown>) => boolean
   const flush = () => stream.uncork()

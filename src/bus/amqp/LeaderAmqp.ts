@@ -48,7 +48,7 @@ interface ProgressSender {
 interface Open {
   readonly connection: Connection
   readonly channel: Channel
-  /** What was sent before is still in this process. */
+  /** Earlier messages are still in this process. */
   isFull: boolean
 }
 

@@ -98,7 +98,7 @@ export const make = <A>(options: {
         ? Effect.logDebug(`${loss}next attempt in ${wait} ms`)
         : Effect.logWarning(`${loss}reconnecting`)
       lossLogged ||= !isPartOfLoss
-      // Those that wait continue at once, and may end this.
+      // Waiting callers continue at once, and may end this.
       if (!wasConnected) decided.openUnsafe()
       yield* wasConnected ? Effect.sleep(wait) : Effect.timeoutOption(broker.nextConnected, wait)
     }).pipe(Effect.forever, Effect.forkScoped)

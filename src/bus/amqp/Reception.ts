@@ -1,4 +1,4 @@
-/** What a server checks of the messages of leaders before it reads them. */
+/** A server's checks of leaders' messages before it reads them. */
 import type { Message } from "amqplib"
 import { Effect, FiberSet, type Scope } from "effect"
 import type { Unavailable } from "../../domain/Errors.ts"

@@ -161,7 +161,7 @@ export const decodeReply = (message: Message, run_id: RunId): Decoded => {
   return reply === undefined ? Result.fail("malformed") : decoded(type, reply)
 }
 
-/** Of a text, and of JSON that is too long to be parsed, no more is read than shows that it is too long. */
+/** Reads a text, or JSON that is too long to be parsed, only as far as needed to show that it is too long. */
 const bodyOf = ({ content, properties }: Message): unknown => {
   if (!isText(properties) && content.length <= maxReplyBody) return parsePlain(content.toString())
   const text = content.subarray(0, maxAnswer + 1).toString()

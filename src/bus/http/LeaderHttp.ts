@@ -14,7 +14,7 @@ import { type LeaderHttpOptions, LeaderRefused, make as makeRequests, type Taken
 
 export { type LeaderHttpOptions, LeaderRefused } from "./LeaderRequests.ts"
 
-/** What the leader key opens. */
+/** The access that the leader key gives. */
 export class Access extends Context.Service<
   Access,
   {

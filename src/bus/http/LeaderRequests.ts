@@ -167,7 +167,7 @@ const reasonOf = (error: unknown): string => {
   return cause instanceof Error && cause.message !== "" ? cause.message : message
 }
 
-/** What the body of an error says. */
+/** The detail in the body of an error. */
 const detailOf = (text: string): string => {
   const problem = parsePlain(text)
   return Predicate.isObject(problem) && typeof problem.detail === "string" ? `: ${problem.detail}` : ""
