@@ -1,4 +1,4 @@
-/** What is wrong now, and when alerts begin. */
+/** Current alerts, and the rules by which they begin. */
 import { type Alert, describeAlert } from "../domain/alert/Alert.ts"
 import { alertConditionNames } from "../domain/alert/AlertCondition.ts"
 import { type AlertRule, thresholdOf } from "../domain/alert/AlertRule.ts"

@@ -12,7 +12,7 @@ import { type Failure, fromClient, fromResponse, unexpected, usage } from "./Fai
 import * as ProfileFile from "./profile/ProfileFile.ts"
 import { outcomeOf } from "./run/Outcome.ts"
 
-/** Of every command that speaks to a server. */
+/** The flags of every command that speaks to a server. */
 export const flags = {
   url: Flag.String("url").pipe(
     Flag.withMetavar("address"),
@@ -145,7 +145,7 @@ export const current = Effect.map(
   ({ adminKey, url }) => connectionTo(url, adminKey, false)
 )
 
-/** Of commands without a key. */
+/** The connection of commands without a key. */
 export const connectPublicly = Effect.fnUntraced(function* (given: Omit<Given, "adminKey">) {
   const settings = { ...given, adminKey: Option.none(), url: both(given.url, yield* early.url) }
   const { url } = yield* settingsOf({ ...settings, profile: both(given.profile, yield* early.profile) })

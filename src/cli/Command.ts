@@ -22,7 +22,7 @@ export type Leaf = Command.Command<string, never, None, Failure, Services>
 type Config = Command.Command.Config
 type Infer<C extends Config> = Command.Command.Config.Infer<C>
 
-/** What the help says. */
+/** The texts of the help. */
 export interface Texts {
   readonly about: string
   readonly details?: string | undefined
@@ -114,11 +114,11 @@ export const confirm = Effect.fnUntraced(function* (isConfirmed: boolean, questi
   if (!isMeant) return yield* refused("Nothing was changed")
 })
 
-/** What is known when a command speaks to the server. */
+/** The facts that are known when a command speaks to the server. */
 export interface At<N extends EndpointName, C extends Config> extends Found<N> {
   readonly connection: Call.Connection
   readonly more: Infer<C>
-  /** What was given for a flag. */
+  /** The flags as given. */
   readonly given: Given
   /** Sends the request with other fields. */
   readonly send: (change: Partial<Request<N>>) => Effect.Effect<Answer<N>, Failure, HttpClient.HttpClient>
@@ -140,7 +140,7 @@ interface Spec<N extends EndpointName, C extends Config, B> extends Partial<Text
   readonly refuse?: (answer: Answer<N>) => Failure | undefined
   /** More of the answer. */
   readonly also?: (answer: Answer<N>, at: At<N, C>) => object
-  /** What `--json` prints of the answer's JSON. */
+  /** The part of the answer's JSON that `--json` prints. */
   readonly json?: (json: unknown) => unknown
   /** Read only for the text. */
   readonly beside?: (

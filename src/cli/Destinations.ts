@@ -15,7 +15,7 @@ interface Owner {
   readonly about: string
   /** The words before the names of these commands. */
   readonly command: string
-  /** What a destination is called, with its article. */
+  /** The name for a destination, with its article. */
   readonly one: string
   readonly events: ReadonlyArray<string>
   readonly defaultEvents: string

@@ -32,7 +32,7 @@ export type Place = (typeof places)[number]
 export interface Field {
   readonly place: Place
   readonly name: string
-  /** Of its values, without those that stand for none. */
+  /** The schema of its values, without those that stand for none. */
   readonly ast: AST.AST
   /** `null` removes it. */
   readonly isNullable: boolean
@@ -47,7 +47,7 @@ export interface Endpoint {
   readonly summary: string
   readonly details: string
   readonly fields: ReadonlyArray<Field>
-  /** What decodes a part of the request. */
+  /** The codecs of the request's parts. */
   readonly schemas: ReadonlyArray<readonly [Place, Schema.Codec<unknown, unknown>]>
   readonly answer: Schema.Codec<unknown, unknown>
   readonly isEdit: boolean
@@ -55,7 +55,7 @@ export interface Endpoint {
 
 const membersOf = (ast: AST.AST): ReadonlyArray<AST.AST> => (AST.isUnion(ast) ? ast.types.flatMap(membersOf) : [ast])
 
-/** Of a value, of a member, or of the text that becomes the value. */
+/** The description of a value, of a member, or of the text that becomes the value. */
 const aboutOf = (ast: AST.AST): string | undefined => {
   const inner = [...(AST.isUnion(ast) ? ast.types : []), ...(ast.encoding ?? []).map(({ to }) => to)]
   return AST.resolveDescription(ast) ?? inner.map(aboutOf).find((text) => text !== undefined)

@@ -26,7 +26,7 @@ export const refused = (title: string, detail?: string): Failure =>
 export const usage = (detail: string, faults?: ReadonlyArray<Fault>): Failure =>
   new Failure({ exit: exitCodes.usage, title: "Wrong usage", detail, ...(faults && { faults }) })
 
-/** What is wrong with the words of a command line. */
+/** The failure for faults in the words of a command line. */
 export const wrongUsage = (details: ReadonlyArray<string>): Failure =>
   new Failure({
     ...{ exit: exitCodes.usage, title: "Wrong usage" },
@@ -36,10 +36,10 @@ export const wrongUsage = (details: ReadonlyArray<string>): Failure =>
 /** True: commands read their input and report what is wrong with it. They do nothing else. */
 export class OnlyChecks extends Context.Reference("webhook-trigger/OnlyChecks", { defaultValue: () => false }) {}
 
-/** What follows would do something. */
+/** Stops a command that only checks, before the first step that does something. */
 export const stopIfOnlyChecks = Effect.flatMap(OnlyChecks, (isOn) => (isOn ? wrongUsage([]) : Effect.void))
 
-/** What is wrong with the words, if that is the failure. */
+/** The faults in the words, if they are the failure. */
 export const usageFaultsOf = ({ detail, exit, faults, title }: Failure): ReadonlyArray<string> => {
   if (exit !== exitCodes.usage) return []
   return faults?.map(lineOf) ?? [detail ?? title]

@@ -22,7 +22,7 @@ import { type Failure, stopIfOnlyChecks, wrongUsage } from "./Failure.ts"
 /** A flag or an argument, as help and completion show it. */
 export interface Word {
   readonly about?: string
-  /** What its value is called. */
+  /** The name for its value. */
   readonly value?: string
   /** The values that it takes. */
   readonly words?: ReadonlyArray<string>
@@ -47,7 +47,7 @@ export interface Rule {
   readonly accepts?: string
   /** The flag for a part of the value. */
   readonly labelOf?: (path: ReadonlyArray<string>) => string | undefined
-  /** What a text stands for on the server: the object with the ID that the field takes. */
+  /** Finds the object on the server that a text stands for, with the ID that the field takes. */
   readonly find?: (
     connection: Connection,
     text: string,
@@ -140,7 +140,7 @@ export const switches = (
   }
 })
 
-/** What differs from the field's schema. */
+/** The differences from the field's schema. */
 interface Options extends Word {
   readonly name?: string
   readonly isArgument?: boolean
@@ -200,9 +200,9 @@ const acceptsTime = "must be a time such as 2026-01-02T03:04:05Z, or a day such 
 export type Raw = { readonly [P in Place]: Readonly<Record<string, unknown>> }
 
 export interface InputOptions {
-  /** What is special about a field of this command. */
+  /** The special rules for fields of this command. */
   readonly rules?: Rules
-  /** What the command says itself. It takes no other fields of a `payload`. */
+  /** The values that the command sets itself. It takes no other fields of a `payload`. */
   readonly set?: Partial<Raw>
   /** Flags that exclude each other. */
   readonly apart?: ReadonlyArray<ReadonlyArray<string>>
@@ -210,7 +210,7 @@ export interface InputOptions {
 
 export interface Found<N extends EndpointName> {
   readonly request: Request<N>
-  /** What the arguments stand for, by their names. */
+  /** The objects that the arguments stand for, by the arguments' names. */
   readonly found: { readonly webhook: Webhook; readonly [argument: string]: { readonly id: string } }
   readonly notFound: string | undefined
 }

@@ -23,7 +23,7 @@ const parse = (line: string): Message | undefined => {
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
-/** What an HTTP request repeats of its message in headers. Clients of 2025 say the version once, in `initialize`. */
+/** Headers that repeat parts of the request's message. Clients of 2025 say the version once, in `initialize`. */
 const headersOf = ({ method, params = {} }: Message, version: string | undefined): Record<string, string> => {
   const { _meta: meta, name, taskId } = params
   const own = Predicate.isObject(meta)

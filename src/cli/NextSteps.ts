@@ -1,4 +1,4 @@
-/** What the program says when it is called without any words: what to do next. */
+/** The program's text when it is called without any words: what to do next. */
 import { Effect, Option } from "effect"
 import * as Call from "./Call.ts"
 import { exitCodes } from "./Failure.ts"

@@ -13,7 +13,7 @@ import { isId, shortIdLength, time } from "./Output.ts"
 export const noWebhook = (ref: string) =>
   `No webhook has the id or name ${JSON.stringify(ref)}; see webhook-trigger webhook list`
 
-/** Those whose IDs begin or end with the text. */
+/** The objects whose IDs begin or end with the text. */
 const withEnd = <A extends { readonly id: string }>(data: ReadonlyArray<A>, ref: string): ReadonlyArray<A> => {
   const part = ref.toLowerCase()
   return isPart(ref) ? data.filter(({ id }) => id.startsWith(part) || id.endsWith(part)) : []

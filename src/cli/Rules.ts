@@ -283,7 +283,7 @@ const fields: Rules = {
   message: (field) => fieldRule(field, { name: "text", isArgument: true, about: "The message to the agent" }),
   prompt: () => switches({ "same-prompt": ["same", "Send the same prompt instead of rendering the current template"] }),
   variables: () => variables,
-  // Of destinations. `--url` is the server's address.
+  // Fields of destinations. `--url` is the server's address.
   url: (field) => fieldRule(field, { name: "to", value: "url" }),
   token: () =>
     file("token-file", "A file with the token of slack-message, github or gitlab, stored encrypted", (text) =>
@@ -291,7 +291,7 @@ const fields: Rules = {
     ),
   template: () => file("template-file", "A file with the Liquid template, over event, run, webhook and values"),
   headers,
-  // Of alert rules.
+  // Fields of alert rules.
   condition: (field) => fieldRule(field, { isArgument: true, about: "What is measured, such as failures_in_a_row" }),
   window_hours: (field) => fieldRule(field, { name: "hours" }),
   destination_ids: (field, { isEdit }) => {
@@ -300,7 +300,7 @@ const fields: Rules = {
       ? switches({ "all-destinations": [null, "Send its alerts to all alert destinations again"] }, rule)
       : rule
   },
-  // Of keys.
+  // Fields of keys.
   webhooks: () =>
     flag(
       "webhook",
@@ -313,7 +313,7 @@ const fields: Rules = {
       { find: findWebhook, missing: noWebhook }
     ),
   expires_at: (field) => fieldRule(field, { name: "expires" }),
-  // Of webhooks.
+  // Fields of webhooks.
   ...Object.fromEntries(Object.entries(webhookSettings).map(([name, each]) => [name, setting(each)])),
   prompt_template: () => ({
     flags: {

@@ -32,7 +32,7 @@ const tokensOut = Flag.String("tokens-out").pipe(
 interface Options {
   readonly prune: boolean
   readonly resetSecrets: boolean
-  /** Of the plan that was shown; absent: nothing is changed yet. */
+  /** The version of the plan that was shown; absent: nothing is changed yet. */
   readonly version?: number
 }
 

@@ -1,4 +1,4 @@
-/** What a server has, as a configuration file without secrets. */
+/** A server's objects as a configuration file without secrets. */
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import type { Document, YAMLMap } from "yaml"
@@ -133,7 +133,7 @@ export const toConfig = (state: State, webhooks: ReadonlyArray<Webhook> = state.
   ...(state.alerts && alertEntries(state.alerts, state.webhooks))
 })
 
-/** Which secrets there are, and how a file refers to them. */
+/** The secrets that exist, and how a file refers to them. */
 const secretsOf = (one: Webhook): ReadonlyArray<string> =>
   one.secret_hint === undefined ? [] : [`secret_env: …    # set, not exported: ${one.secret_hint}`]
 

@@ -60,7 +60,7 @@ const deletionWords = {
   team: ["team", "teams"]
 } as const satisfies Record<Step["kind"], readonly [string, string]>
 
-/** What a deletion would delete, for the question. */
+/** The objects that a plan would delete, for the question. */
 export const deletions = ({ steps }: Plan): string | undefined => {
   const texts = Object.entries(deletionWords).flatMap(([kind, [one, many]]) => {
     const { length } = steps.filter((step) => step.kind === kind && step.action === "delete")

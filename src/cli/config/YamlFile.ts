@@ -34,7 +34,7 @@ const nodeAt = (document: Document.Parsed, path: Path): Node | undefined => {
   return pair?.key ?? (document.getIn(path, true) as Node | undefined)
 }
 
-/** Of a place that the document does not have, the line of the nearest one around it. */
+/** The line of a place. If the document does not have it, that of the nearest one around it. */
 const lineOf = (document: Document.Parsed, lines: LineCounter, path: Path): number => {
   const node = path.length === 0 ? document.contents : nodeAt(document, path)
   if (node?.range) return lines.linePos(node.range[0]).line

@@ -1,4 +1,4 @@
-/** What becomes of the runs of a team or a webhook together. */
+/** Cancels or replays the runs of a team or a webhook together. */
 import { Effect } from "effect"
 import type { Replayed } from "../../api/run/Replays.ts"
 import type { QueueCancelled } from "../../api/run/Runs.ts"

@@ -1,4 +1,4 @@
-/** What a command shows of a run while it follows it: the text on standard output, everything else on standard error. */
+/** The output of a command that follows a run: the text on standard output, everything else on standard error. */
 import { Effect } from "effect"
 import type { RunEvent, RunProgress } from "../../api/run/RunEvents.ts"
 import { answerText, printable, printError, write } from "../Output.ts"
@@ -52,7 +52,7 @@ const makeText = (): RunScreen => {
       { discard: true }
     )
 
-  /** What the shown text lacks of the answer, which agents often write as progress first. */
+  /** Adds the part of the answer that the shown text lacks: agents often write the answer as progress first. */
   const answer = (response: string) => {
     if (shown.trimEnd().endsWith(response.trim())) return endLine
     const rest = isWhole && response.startsWith(shown) ? add(response.slice(shown.length)) : undefined

@@ -32,7 +32,7 @@ export const runTable = (runs: ReadonlyArray<RunSummary>, names: ReadonlyMap<Web
     ])
   )
 
-/** What the agent did, a line for each step. */
+/** The agent's steps, a line each. */
 export const stepTable = (steps: ReadonlyArray<Step>): string =>
   steps.length === 0
     ? "No steps were reported, or they are no longer kept."
@@ -65,7 +65,7 @@ const tokensText = (usage: Run["usage"]): string | undefined => {
   return known.length === 0 ? undefined : known.join(", ")
 }
 
-/** What is known of the agent of a run that ended before its leader was done. */
+/** The state of the agent of a run that ended before its leader was done. */
 const agentText = (run: Run): string | undefined =>
   run.unconfirmed
     ? "may still work: its leader did not confirm the stop"

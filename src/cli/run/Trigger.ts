@@ -67,7 +67,7 @@ const requestTo = (address: string, input: TriggerInput, waits: boolean, { callb
 
 const Answer = Schema.Union([Accepted, Success, Ignored, Cancelled])
 
-/** What became of a request to start a run. */
+/** The result of a request to start a run. */
 export const textOfAnswer = (answer: typeof Answer.Type): string => {
   switch (answer.status) {
     case "ignored":

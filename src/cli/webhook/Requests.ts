@@ -1,4 +1,4 @@
-/** What requests would do, or did: previews, runs that a key starts, and the latest requests of a webhook. */
+/** Commands about requests: previews, runs that a key starts, and the latest requests of a webhook. */
 import { Effect, Option, Predicate } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { ofKept } from "../../domain/request/Payload.ts"
