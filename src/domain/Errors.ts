@@ -44,7 +44,7 @@ export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLar
   limit_bytes: Schema.Number,
   /** Set if the limit is no setting. */
   is_fixed: Schema.optionalKey(Schema.Literal(true)),
-  /** What is accepted, if that is more than a number of bytes. */
+  /** The accepted size in words, if that is more than a number of bytes. */
   detail: Schema.optionalKey(Schema.String)
 }) {}
 

@@ -6,7 +6,7 @@ const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a
 
 /** A UUIDv7 (RFC 9562): 128 bits, the first 48 the time of creation in milliseconds, so IDs sort by age. */
 export const Uuid = Schema.String.check(
-  // Of any version: `Schema.isUUID` takes those of the RFC alone.
+  // Any version: `Schema.isUUID` takes those of the RFC alone.
   Schema.isPattern(uuid, { toJsonSchema: () => ({ format: "uuid", pattern: uuid.source }) })
 )
 
@@ -32,7 +32,6 @@ export const LeaderKeyId = Uuid.pipe(Schema.brand("LeaderKeyId")).annotate({
 })
 export type LeaderKeyId = typeof LeaderKeyId.Type
 
-/** Of an API key. */
 export const ApiKeyId = Uuid.pipe(Schema.brand("ApiKeyId")).annotate({
   description: "The API key's id, a UUIDv7; not the key itself."
 })

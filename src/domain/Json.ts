@@ -4,7 +4,7 @@
  */
 import { Predicate } from "effect"
 
-/** Of this process, so that no text that others send can look like a number. */
+/** A secret of this process, so that no text that others send can look like a number. */
 const secret = Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16)).join("")
 /** Begins each of them in the text of `JSON.stringify`. */
 export const mark = `\uE000number ${secret} `
@@ -62,7 +62,7 @@ export const numberOf = (source: string): number | JsonNumber => {
 export const parse = (json: string): unknown => {
   if (!hasNumbersToKeep(json)) return JSON.parse(json)
   const value = parseKeeping(json)
-  // What is no JSON has the platform's error.
+  // For a text that is no JSON, `JSON.parse` throws its own error.
   return value === notParsed ? JSON.parse(json) : value
 }
 
@@ -193,7 +193,7 @@ const shortText = 24
 /** A backslash, or a control character. */
 const special = /[^ -[\]-\uffff]/
 
-/** Of JSON with numbers to keep. A reviver of `JSON.parse` takes twenty times as long. */
+/** Parses JSON with numbers to keep. A reviver of `JSON.parse` takes twenty times as long. */
 const parseKeeping = (json: string): unknown => {
   let at = 0
   let depth = 0
@@ -395,7 +395,7 @@ const partsOf = (value: number | JsonNumber) => {
 const isSimple = (value: number | JsonNumber): boolean =>
   typeof value === "number" || (value.source.length <= exactDigits && !/[eE]/.test(value.source))
 
-/** Of the numbers as they were written: negative if the first one is smaller, 0 if they are equal. */
+/** Compares the numbers as they were written: negative if the first one is smaller, 0 if they are equal. */
 export const compare = (a: number | JsonNumber, b: number | JsonNumber): number => {
   if (isSimple(a) && isSimple(b)) return Number(a) - Number(b)
   const [one, two] = [partsOf(a), partsOf(b)]

@@ -1,7 +1,7 @@
-/** What a schema accepts, and what is wrong with a value, in plain English. */
+/** The values that a schema accepts, and the faults of a value, in plain English. */
 import { SchemaAST as AST, type JsonSchema, type SchemaIssue } from "effect"
 
-/** What is wrong at a place in a value. */
+/** A fault at a place in a value. */
 interface PlacedFault {
   readonly path: ReadonlyArray<PropertyKey>
   readonly detail: string
@@ -71,7 +71,7 @@ const limitsOf = (ast: AST.AST, type: JsonSchema.Type): Limits => {
 const membersOf = (ast: AST.AST): ReadonlyArray<AST.AST> =>
   AST.isUnion(ast) ? ast.types.flatMap(membersOf) : AST.isUndefined(ast) ? [] : [ast]
 
-/** What the schema accepts: `a string of 1 to 255 characters`, `` `true` or `false` ``. */
+/** The values that the schema accepts: `a string of 1 to 255 characters`, `` `true` or `false` ``. */
 const accepted = (ast: AST.AST): string => {
   switch (ast._tag) {
     case "Literal":
@@ -148,7 +148,7 @@ export const faultsOf = (
       return rule === undefined ? issue.issues.flatMap((part) => faultsOf(part, path, ast)) : faultsOf(rule, path, ast)
     }
     case "AnyOf": {
-      // What is wrong within the only member that has the value's kind helps more than a list of all members.
+      // Faults within the only member that has the value's kind help more than a list of all members.
       const within = issue.issues
         .flatMap((part) => faultsOf(part, path))
         .filter((fault) => fault.path.length > path.length)

@@ -5,7 +5,7 @@ export const isStorable = (text: string): boolean => !unstorable.test(text)
 const unstorable = /[\0\uD800-\uDFFF]/u
 const allUnstorable = new RegExp(unstorable, "gu")
 
-/** What makes a text unstorable, as an error message. */
+/** The error message for a text that cannot be stored. */
 export const unstorableDetail = "must not contain a NUL or a lone surrogate"
 
 /** The text with U+FFFD for each character that cannot be stored. */

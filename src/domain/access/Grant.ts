@@ -12,12 +12,12 @@ export interface GrantLimits {
   readonly triggered_by?: string | undefined
 }
 
-/** What the sender of a request may do. */
+/** The permissions of a request's sender. */
 export interface Grant extends GrantLimits {
   readonly role: Role
 }
 
-/** Of the admin key. */
+/** The grant of the admin key. */
 export const everything = { role: "admin" } as const satisfies Grant
 
 export const includesTeam = ({ teams }: Pick<GrantLimits, "teams">, team: string): boolean =>

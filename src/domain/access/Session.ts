@@ -40,7 +40,7 @@ export interface SessionRow extends Session {
    * session is void.
    */
   readonly key_fingerprint?: Uint8Array
-  /** Of a person: the provider's ID token, if it is needed to sign out. Encrypted with the session's secret. */
+  /** A person's ID token from the provider, if it is needed to sign out. Encrypted with the session's secret. */
   readonly sealed_id_token?: string
   /** Set on an access token's session that was ended: the token is refused until it expires. */
   readonly is_ended?: true

@@ -6,7 +6,7 @@
 interface AlertConditionData {
   /** For people. */
   readonly label: string
-  /** What has the alert. A rule for a team covers its webhooks and their destinations; a rule for all covers everything. */
+  /** Its subject. A rule for a team covers its webhooks and their destinations; a rule for all covers everything. */
   readonly of: "webhook" | "team" | "destination"
   readonly help: string
   readonly threshold: {
@@ -108,10 +108,10 @@ const minutes = (value: number): string => {
   return `${number(Math.floor(value))} ${Math.floor(value) === 1 ? "minute" : "minutes"}`
 }
 
-/** Of alerts without a rule: a webhook was paused automatically. */
+/** The condition of alerts without a rule: a webhook was paused automatically. */
 export const pausedCondition = "paused"
 
-/** What was measured, in a few words, such as “3 runs failed in a row”. */
+/** The measured value in a few words, such as “3 runs failed in a row”. */
 export const describeMeasured = (condition: AlertCondition | typeof pausedCondition, value: number): string => {
   switch (condition) {
     case "failures_in_a_row":

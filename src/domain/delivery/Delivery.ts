@@ -10,7 +10,7 @@ export const DeliveryStatus = Schema.Literals(["pending", "delivered", "failed"]
 })
 export type DeliveryStatus = typeof DeliveryStatus.Type
 
-/** Of a destination's answer, how many bytes are stored. */
+/** The number of bytes stored of a destination's answer. */
 export const storedAnswer = 4_096
 
 export const DeliveryAttempt = Schema.Struct({

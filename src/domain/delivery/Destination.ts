@@ -27,7 +27,7 @@ const removable = (maxLength: number, description: string) => {
 const generated = FieldExcept(["draft", "edit"])
 
 export const maxDestinations = 20
-/** Of a webhook. With five runs after the first, one trigger starts at most 3 + 9 + 27 + 81 + 243 runs. */
+/** Chains of a webhook. With five runs after the first, one trigger starts at most 3 + 9 + 27 + 81 + 243 runs. */
 export const maxChains = 3
 /** Characters of an answer in a `full` event. */
 export const maxResponse = 256 * 1024
@@ -121,7 +121,7 @@ const record = Struct({
   ),
   /** As whom it writes: the service's IDs, each with the service's name before it. */
   authors: FieldOnly(["row"])(optional(Schema.Array(Schema.String))),
-  /** Of `chain`: the teams of both webhooks when `target` was saved. If one has moved, nothing is started. */
+  /** For `chain`: the teams of both webhooks when `target` was saved. If one has moved, nothing is started. */
   chain_teams: FieldOnly(["row"])(optional(Schema.Struct({ from: TeamName, to: TeamName }))),
   /** Encrypted, as `sealed_secret` and `old_sealed_secret`. */
   sealed_headers: FieldOnly(["row"])(optional(Schema.String)),

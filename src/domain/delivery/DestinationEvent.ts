@@ -1,4 +1,4 @@
-/** What a destination can get. Plain data: the web UI loads it without `Schema`. */
+/** The events that a destination can get. Plain data: the web UI loads it without `Schema`. */
 import type { FinalStatus } from "../run/RunStatus.ts"
 
 /** One event for each way in which a run ends. A final status without a line here does not compile. */
@@ -11,7 +11,7 @@ export const eventOfStatus = {
 
 type RunEndEvent = (typeof eventOfStatus)[FinalStatus]
 
-/** What a webhook's destinations get, unless they ask for something else. */
+/** The events that a webhook's destinations get, unless they ask for others. */
 export const runEndEvents = Object.values(eventOfStatus) as [RunEndEvent, ...Array<RunEndEvent>]
 
 /** The run was sent to its team's leader. */
@@ -20,7 +20,7 @@ export const startEvent = "run.started"
 /** The run waits for its approval. */
 export const approvalEvent = "run.awaiting_approval"
 
-/** What happens to a run before its end, once at the most. */
+/** The events before a run's end, each once at the most. */
 export const earlyEvents = [approvalEvent, startEvent] as const
 type EarlyEvent = (typeof earlyEvents)[number]
 
@@ -29,10 +29,10 @@ export const isEarly = (event: DestinationEvent): event is EarlyEvent =>
 
 export type DestinationRunEvent = EarlyEvent | RunEndEvent
 
-/** What a webhook's destinations can get. */
+/** The events that a webhook's destinations can get. */
 export const runEvents: [DestinationRunEvent, ...Array<DestinationRunEvent>] = [...earlyEvents, ...runEndEvents]
 
-/** What alert destinations get. */
+/** The events that alert destinations get. */
 export const alertEvents = ["alert.firing", "alert.resolved"] as const
 export type AlertEvent = (typeof alertEvents)[number]
 

@@ -29,7 +29,7 @@ interface DestinationKindData {
    * `default`: the service's own, for those who do not host it themselves.
    */
   readonly url?: KindField & { readonly isSecret?: true; readonly default?: string }
-  /** What is shown in place of a URL that each run has itself. */
+  /** The text shown in place of a URL that each run has itself. */
   readonly shownUrl?: string
   /** Each run has its caller's own URL, and alerts have none. So a failure says nothing about the destination. */
   readonly isOfRuns?: true

@@ -16,7 +16,7 @@ export const isEmailAddress = (text: string): boolean => {
 /** Addresses that are separated by commas. */
 export const recipientsOf = (text: string): ReadonlyArray<string> => text.split(",").map((one) => one.trim())
 
-/** What is wrong with a list of recipients, for the person who saves it. */
+/** The fault in a list of recipients, for the person who saves it. */
 export const faultOfRecipients = (text: string): string | undefined => {
   const recipients = recipientsOf(text)
   const wrong = recipients.find((one) => !isEmailAddress(one))

@@ -142,7 +142,7 @@ export const faultsOfSchema = (schema: JsonObject): ReadonlyArray<Fault> => {
   return faults.length > 0 ? faults : faultsOfUse(schema)
 }
 
-/** Of a well-formed schema: invalid references, and faults that only values reveal. */
+/** The faults of a well-formed schema: invalid references, and faults that only values reveal. */
 const faultsOfUse = (schema: JsonObject): ReadonlyArray<Fault> => {
   try {
     const { parts } = prepare(Json.withPlainNumbers(schema) as JsonObject)

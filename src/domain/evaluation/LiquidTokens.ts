@@ -74,7 +74,7 @@ const check = (parent: Members, name: string, by: Check): void => {
   if (parent[name] !== undefined) parent[name] = new Checked(parent[name], by)
 }
 
-/** What belongs to others, or was checked before. */
+/** Members that belong to others, or were checked before. */
 const apart = new Set(["token", "tokenizer", "liquid", "templates", "elseTemplates"])
 
 const checkRanges = (parent: Members): void => {

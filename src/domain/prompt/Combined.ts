@@ -1,4 +1,4 @@
-/** What a template can say about the requests that a run combines (`coalesce`). Browser-safe. */
+/** The value through which a template reads the requests that a run combines (`coalesce`). Browser-safe. */
 import type { Variables } from "../run/Run.ts"
 import type { WebhookRow } from "../webhook/Webhook.ts"
 import { pathOf } from "./Path.ts"
@@ -10,14 +10,14 @@ const name = "combined"
 export const maxRequests = 100
 export const maxRequestBytes = 1_048_576
 
-/** What the prompt of a combined run is made from when its window closes. */
+/** The settings that the prompt of a combined run is made from when its window closes. */
 export type CombinedTemplate = Pick<WebhookRow, "coalesce" | "fence" | "prompt_template" | "template_language">
 
 type Window = Pick<WebhookRow, "coalesce">
 type Webhook = Pick<WebhookRow, "coalesce" | "prompt_template">
 
 interface Combined {
-  /** Of all requests. */
+  /** The number of all requests. */
   readonly count: number
   /** The kept ones, the first one first. Only with `collect: all`. */
   readonly requests?: ReadonlyArray<Variables>

@@ -5,7 +5,7 @@ import * as Jmespath from "../evaluation/Jmespath.ts"
 /** Longer messages are cut, since they may quote the input. In characters. */
 const maxMessage = 300
 
-/** What an evaluation, or the parser, says is wrong. */
+/** The message of an error of an evaluation or of the parser. */
 export const messageOf = (error: unknown): string => {
   const message = error instanceof Error ? error.message : String(error)
   return message.length > maxMessage ? `${message.slice(0, maxMessage)}…` : message

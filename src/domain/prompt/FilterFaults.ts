@@ -6,7 +6,7 @@ import * as Jmespath from "../evaluation/Jmespath.ts"
 import { isSecretHeader } from "../request/SecretHeaders.ts"
 import { messageOf } from "./Filter.ts"
 
-/** What the filter's webhook takes. */
+/** The input of the filter's webhook. */
 export interface FilterInput {
   /** Whole requests, or variables. These names are known; without names, any may exist. */
   readonly takes: "requests" | { readonly variables?: ReadonlyArray<string> | undefined }
@@ -28,7 +28,7 @@ const nameOf = (node: unknown): string | undefined =>
 const nameForWord = (word: string): string =>
   `\`${word}\` is the name of a field here: for the value, write it in backticks`
 
-/** What the names to the right of this node belong to. */
+/** The value that the names to the right of this node belong to. */
 const currentAfter = (node: unknown, current: Current): Current => {
   if (!isNode(node)) return "other"
   switch (node.type) {
@@ -127,7 +127,7 @@ const hyphenated = /[A-Za-z_]\w*(?:-[A-Za-z_]\w*)+/g
 /** A name in double quotes where a value is meant: after a comparison or a comma. */
 const nameForText = /(?:[=!]=|[<>]=?|,)\s*"([^"\\]*)"(?!\s*[.:[])/g
 
-/** What only the text shows, because the parser takes it for something else. */
+/** Faults that only the text shows, because the parser takes it for something else. */
 const faultsOfText = (text: string, { takes }: FilterInput): ReadonlyArray<string> => {
   const known = takes === "requests" ? [] : (takes.variables ?? [])
   const withNames = text.replaceAll(quotes, (part) => (part.startsWith('"') ? part : " ''"))

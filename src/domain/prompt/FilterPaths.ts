@@ -1,4 +1,4 @@
-/** Which values of its input a filter reads. Browser-safe. */
+/** The values of its input that a filter reads. Browser-safe. */
 import { Predicate } from "effect"
 
 type Node = { readonly type?: string; readonly [member: string]: unknown }

@@ -17,7 +17,7 @@ export interface FilterReason {
 
 const token = /'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`|"(?:[^"\\]|\\.)*"|&&|\|\||./gs
 
-/** What must hold together. One part: the expression is no `&&`. */
+/** The parts that must hold together. One part: the expression is no `&&`. */
 const partsOf = (expression: string): ReadonlyArray<string> => {
   const parts = [""]
   let depth = 0
@@ -45,7 +45,7 @@ const jsonAt = (path: ReadonlyArray<string>, input: unknown): string | undefined
   return Predicate.isReadonlyObject(value) && !Json.isNumber(value) ? "an object" : cut(Json.stringify(value))
 }
 
-/** Of an input that the expression ignores. `undefined`: it accepts it, or fails. */
+/** Why the expression ignores this input. `undefined`: it accepts it, or fails. */
 export const reasonOf = (expression: string, input: unknown, options: FilterOptions = {}): FilterReason | undefined => {
   for (const part of partsOf(expression)) {
     const result = filter(part, input, options)

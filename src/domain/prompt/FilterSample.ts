@@ -27,7 +27,7 @@ const wanted = (path: unknown, literal: { readonly value: unknown } | undefined)
   return isWhole && names.length > 0 && literal !== undefined ? [{ path: names, value: literal.value }] : []
 }
 
-/** Of parts that must hold together all; of alternatives the first. */
+/** The values for all parts of a conjunction; for alternatives, those of the first. */
 const wantedBy = (node: unknown): ReadonlyArray<WantedValue> => {
   if (!isNode(node)) return []
   switch (node.type) {

@@ -20,7 +20,7 @@ interface Placeholder {
 /** A parsed template. */
 interface Template {
   readonly parts: ReadonlyArray<string | Placeholder | BlockMark>
-  /** Those among the parts, in order. */
+  /** The placeholders among the parts, in order. */
   readonly placeholders: ReadonlyArray<Placeholder>
 }
 

@@ -1,4 +1,4 @@
-/** What a template version stores besides its text, and how two versions differ in that. Browser-safe. */
+/** The settings that a template version stores besides its text, and how two versions differ in them. Browser-safe. */
 
 import type { Webhook } from "../webhook/Webhook.ts"
 import { webhookSettings } from "../webhook/WebhookSettings.ts"

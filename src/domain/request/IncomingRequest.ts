@@ -116,7 +116,7 @@ const parsed = (request: IncomingRequest): Payloads => {
       )
 }
 
-/** What is read of a request, once. */
+/** Reads a value from a request only once. */
 const once = <A>(read: (request: IncomingRequest) => A) => {
   const known = new WeakMap<IncomingRequest, { readonly value: A }>()
   return (request: IncomingRequest): A => {

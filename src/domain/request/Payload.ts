@@ -41,7 +41,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true })
 
 type Decoder = InstanceType<typeof TextDecoder>
 
-/** Of the encoding that the body's type declares, such as `iso-8859-1`; otherwise, of UTF-8. */
+/** The decoder for the encoding that the body's type declares, such as `iso-8859-1`; otherwise, for UTF-8. */
 const decoderOf = (type: string | undefined): Decoder => {
   const charset = type && /;\s*charset="?([^";\s]+)/i.exec(type)?.[1]
   if (!charset || /^(utf-?8|(us-)?ascii)$/i.test(charset)) return utf8

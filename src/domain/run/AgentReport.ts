@@ -1,4 +1,4 @@
-/** What an agent reports of its work besides the answer. Absent parts are unknown. */
+/** An agent's report of its work besides the answer. Absent parts are unknown. */
 import { Predicate, Result, Schema, Struct } from "effect"
 import { AnyJson, Int, pattern } from "../SchemaParts.ts"
 import { storable } from "../StorableText.ts"
@@ -94,7 +94,7 @@ export const AgentReport = Schema.Struct({
 })
 export type AgentReport = typeof AgentReport.Type
 
-/** What callers see of the work besides the answer's text. */
+/** The part of the work that callers see besides the answer's text. */
 export const ShownReport = Schema.Struct({
   answer: optional(
     AnyJson.annotate({
@@ -123,7 +123,7 @@ export const reportOf = (report: ShownReport): ShownReport => {
   }
 }
 
-/** What the next prompt of the thread has of it. */
+/** The session, for the next prompt of the thread. */
 export const sessionOf = ({
   session_id,
   session_usage

@@ -1,4 +1,4 @@
-/** What a webhook asks of the agent beside the prompt. The leader decides what of it is allowed. */
+/** A webhook's request to the agent beside the prompt. The leader decides which parts of it are allowed. */
 import { Schema, Struct } from "effect"
 import { AnyObject, Int } from "../SchemaParts.ts"
 import { optional } from "../Time.ts"
@@ -50,7 +50,7 @@ export type RefusablePart = keyof typeof settingOf
 
 export const refusableParts = Struct.keys(settingOf)
 
-/** What a webhook with these settings asks of the agent; `undefined`: nothing but the prompt. */
+/** The request to the agent of a webhook with these settings; `undefined`: nothing but the prompt. */
 export const agentRequestOf = (webhook: Settings): AgentRequest | undefined => {
   let request: Record<string, unknown> | undefined
   for (const part of refusableParts) {

@@ -14,7 +14,7 @@ const parse = (text: string): unknown => {
 
 const mark = "```"
 
-/** What is in the answer's only block of code, whose first line may have a language. */
+/** The content of the answer's only block of code, whose first line may have a language. */
 const inBlock = (text: string): string => {
   const [begin, end] = [text.indexOf(mark), text.lastIndexOf(mark)]
   return begin === end ? "" : text.slice(begin + mark.length, end).replace(/^\w+\s/, "")

@@ -41,7 +41,7 @@ const members: ReadonlyArray<string> = [...attachmentExpressions, "hosts", "redi
 const mostHosts = 20
 const longestHost = 300
 const longestUrl = 4_000
-/** Of what a request names, this much is read. */
+/** The maximum number of files that are read from a request. */
 const mostFound = 1_000
 
 const hostPattern =
@@ -58,7 +58,7 @@ const isHost = (host: unknown): boolean => {
 
 const hostsDetail = `hosts in lower case, such as \`files.slack.com\`, \`*.example.com\` or \`github.com/user-attachments/\``
 
-/** What is wrong with the setting beside its expressions. */
+/** The faults of the setting besides its expressions. */
 export const faultsOfAttachments = (setting: JsonObject): ReadonlyArray<string> => {
   const { hosts, redirects, token_of, ...rest } = setting
   const unknown = Object.keys(rest).filter((name) => !members.includes(name))
@@ -112,7 +112,7 @@ const foundIn = (item: unknown): Found => {
 const linkWork = 500
 const links = /https?:\/\/[^\s<>"'`()[\]{}\\|]+/gi
 
-/** What follows a link in a sentence, or marks it. */
+/** Characters that follow a link in a sentence, or mark it. */
 const isAfterLink = (character: string | undefined) => character !== undefined && ".,;:!?*_~".includes(character)
 
 const linksIn = (text: unknown, hosts: ReadonlyArray<string>, budget: Budget): ReadonlyArray<Found> => {
@@ -129,7 +129,7 @@ const linksIn = (text: unknown, hosts: ReadonlyArray<string>, budget: Budget): R
   return found
 }
 
-/** What the input names, each URL once. Fails if an expression fails. */
+/** The files that the input names, each URL once. Fails if an expression fails. */
 export const findIn = (
   { hosts, links_in, urls }: Attachments,
   input: unknown,

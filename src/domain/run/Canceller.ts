@@ -13,7 +13,7 @@ export const cancellerNames = {
 
 type CancelledBy = keyof typeof cancellerNames
 
-/** What came later made the run needless, or somebody denied it: a redelivery of its request must not start it again. */
+/** The run has become needless, or somebody denied it: a redelivery of its request must not start it again. */
 export const staysCancelled = ["superseded", "event", "denied"] as const satisfies ReadonlyArray<CancelledBy>
 
 export const cancellers = Object.keys(cancellerNames) as [CancelledBy, ...Array<CancelledBy>]

@@ -1,4 +1,4 @@
-/** What an agent reports while it works. Text and activity are transient: the answer is the truth. Steps are kept. */
+/** An agent's reports while it works. Text and activity are transient: only the answer is complete. Steps are kept. */
 import { Predicate } from "effect"
 import { storable } from "../StorableText.ts"
 import { mergeSteps, readStep, type StepReport } from "./Step.ts"
@@ -6,9 +6,9 @@ import { mergeSteps, readStep, type StepReport } from "./Step.ts"
 export interface Progress {
   /** Appended to the text so far. */
   readonly text?: string
-  /** What the agent does now, in one line: `Running the tests`. */
+  /** The agent's current activity, in one line: `Running the tests`. */
   readonly activity?: string
-  /** What it has done. A step that begins is also the activity, if there is no other. */
+  /** Its steps. A step that begins is also the activity, if there is no other. */
   readonly steps?: ReadonlyArray<StepReport>
 }
 
@@ -48,11 +48,11 @@ const readSteps = ({ step, steps }: { readonly step?: unknown; readonly steps?: 
   )
 }
 
-/** What the agent does now, if the steps say it: texts are shown by themselves. */
+/** The agent's current activity, if the steps show it: texts are shown by themselves. */
 export const activityIn = (steps: ReadonlyArray<StepReport>): string | undefined =>
   steps.findLast(({ kind, title }) => title !== undefined && kind !== undefined && kind !== "text")?.title
 
-/** What a leader's message says, as it can be stored. */
+/** The report in a leader's message, as it can be stored. */
 export const readReport = (message: Readonly<Record<string, unknown>>): Progress => {
   const { activity, text } = message
   const steps = readSteps(message)

@@ -2,7 +2,7 @@
 import type { AgentRequest } from "./AgentRequest.ts"
 import { isCommit } from "./WorkspaceRef.ts"
 
-/** What a webhook asks of the agent, in a line: `model haiku, permissions read-only, at most 10 turns, at most $0.50`. */
+/** A webhook's request to the agent: `model haiku, permissions read-only, at most 10 turns, at most $0.50`. */
 export const requestText = ({
   answer_schema,
   max_cost,

@@ -6,13 +6,13 @@ import { optional } from "../Time.ts"
 
 /** In each direction. */
 export const mostFiles = 10
-/** Of a file, in bytes. */
+/** The maximum size of a file, in bytes. */
 export const maxFile = 5_000_000
-/** Of all, in bytes. */
+/** The maximum size of all files, in bytes. */
 export const allFiles = mostFiles * maxFile
 /** In UTF-16 code units. */
 const longestName = 100
-/** Of a longer name, the end counts. */
+/** Only the end of a longer name counts. */
 const longestGiven = 1_000
 
 const text = (description: string) => Schema.String.annotate({ description })
@@ -87,7 +87,7 @@ export const storedFile = (
   return { id, name: unique, type: mediaType(type), size: bytes.length, bytes }
 }
 
-/** Those that came with a request. */
+/** The files that came with a request. */
 export const incomingFiles = (sent: ReadonlyArray<SentFile>): ReadonlyArray<StoredFile> => {
   const files: Array<StoredFile> = []
   for (const file of sent) files.push(storedFile(`in-${files.length + 1}`, file, files))

@@ -61,7 +61,7 @@ export const isFinal = (status: RunStatus): status is FinalStatus => runStatuses
 /** The limits of a run at which its agent is stopped. */
 export const limitCodes = ["turns_exceeded", "cost_exceeded"] as const
 
-/** What a leader may say of its error: a limit, an agent that was silent for too long, or an answer that does not match its schema. */
+/** A leader's error codes: a limit, an agent that was silent too long, or an answer that does not match its schema. */
 export const leaderCodes = [...limitCodes, "agent_stalled", "answer_invalid"] as const
 export type LeaderCode = (typeof leaderCodes)[number]
 

@@ -1,4 +1,4 @@
-/** What a run is called where people look for it. Browser-safe. */
+/** The title of a run where people look for it. Browser-safe. */
 
 /** In Unicode code points. */
 const maxTitle = 120
@@ -61,7 +61,7 @@ interface Titled {
 export const titleOf = ({ conversation, run_id, title }: Titled): string =>
   (title && plain(title)) ?? firstLine(conversation.prompt) ?? run_id
 
-/** Of a failed run: why, in a line. */
+/** Why a run failed, in a line. */
 export const errorLine = ({
   error
 }: {

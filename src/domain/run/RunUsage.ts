@@ -3,7 +3,7 @@ import { optional, time } from "../Time.ts"
 
 const sum = (of: string) => optional(Schema.Finite.annotate({ description: `${of}; absent if no run reported it.` }))
 
-/** What those of several runs used that reported it. */
+/** The usage of those of several runs that reported it. */
 export const ReportedUsage = Schema.Struct({
   reported: Schema.Finite.annotate({ description: "How many of the runs reported usage." }),
   cost_usd: sum("The sum of the costs in US dollars"),
@@ -13,7 +13,7 @@ export const ReportedUsage = Schema.Struct({
 })
 export type ReportedUsage = typeof ReportedUsage.Type
 
-/** What several runs used, as their agents reported it. */
+/** The usage of several runs, as their agents reported it. */
 export const RunUsage = Schema.Struct({
   runs: Schema.Finite.annotate({ description: "The number of runs that match." }),
   ...ReportedUsage.fields,

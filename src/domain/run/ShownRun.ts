@@ -4,7 +4,7 @@ import { optional, time } from "../Time.ts"
 import { heldFor } from "./Held.ts"
 import { Run } from "./Run.ts"
 
-/** Of the earlier runs of a queued one, so many are counted at most. */
+/** The maximum number of earlier runs that are counted for a queued one. */
 export const mostCounted = 1_000
 
 /** Why a queued run has not been sent: the first reason of these that holds. */

@@ -16,7 +16,7 @@ export const Counts = Schema.Struct({
 })
 export type Counts = typeof Counts.Type
 
-/** What the runs of some period used that reported it; absent if none did. */
+/** The usage of the runs of some period that reported it; absent if none did. */
 const usage = optional(ReportedUsage)
 
 /** Counts without those that are 0. */
@@ -68,12 +68,12 @@ export const WorkNow = Schema.Struct({
   webhook_id: optional(WebhookId),
   title: optional(Schema.String),
   since: time("When the leader reported that it started; before that, when it was sent."),
-  /** What the agent last reported that it does. */
+  /** The latest activity that the agent reported. */
   activity: optional(Schema.String)
 }).annotate({ identifier: "WorkNow" })
 export type WorkNow = typeof WorkNow.Type
 
-/** What a webhook has used today of `max_runs_per_day` and `max_cost_per_day`. */
+/** A webhook's use today of `max_runs_per_day` and `max_cost_per_day`. */
 const BudgetUse = Schema.Struct({
   runs: Schema.Finite.annotate({ description: "The runs that count for `max_runs_per_day`." }),
   cost_usd: Schema.Finite.annotate({
@@ -102,7 +102,7 @@ export type Statistics = typeof Statistics.Type
 export interface RunBucket extends Counts {
   /** Steps, from 0. */
   readonly bucket: number
-  /** Of successful runs; absent without any. */
+  /** The durations of successful runs; absent without any. */
   readonly median_ms?: number
   readonly slowest_ms?: number
   readonly usage?: ReportedUsage

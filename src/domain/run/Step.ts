@@ -1,4 +1,4 @@
-/** What an agent did in a run, step by step. Leaders report steps with their progress. Browser-safe. */
+/** An agent's steps in a run. Leaders report them with their progress. Browser-safe. */
 import { storable } from "../StorableText.ts"
 
 export const stepKinds = ["tool", "file", "text", "retry"] as const
@@ -7,15 +7,15 @@ export const stepStatuses = ["running", "ok", "failed"] as const
 /** In UTF-16 code units. */
 export const maxTitle = 200
 export const maxDetail = 2_000
-/** What one report may have, in UTF-16 code units; and a run, in bytes of JSON. */
+/** The limits of one report, in UTF-16 code units; and of a run, in bytes of JSON. */
 const maxReport = 64 * 1024
 export const keptSteps = 256 * 1024
 
 export interface Step {
   readonly kind: (typeof stepKinds)[number]
-  /** Of a tool call. A later report with it updates the step. */
+  /** The ID of a tool call. A later report with it updates the step. */
   readonly id?: string
-  /** What the agent did, in one line: `Running the tests`, `Retrying: 429 (4 of 10)`. */
+  /** The agent's action, in one line: `Running the tests`, `Retrying: 429 (4 of 10)`. */
   readonly title: string
   readonly tool?: string
   /** The tool's input, or the text. */
@@ -67,7 +67,7 @@ export const readStep = (given: unknown): StepReport | undefined => {
   return step.id === undefined && step.title === undefined ? undefined : step
 }
 
-/** What a later report of a tool call changes. Its time is that of the beginning. */
+/** The fields that a later report of a tool call changes. The time stays that of the beginning. */
 const changes = ({ at: _, ...report }: StepReport) => report
 
 /** The reports with those of one tool call as one. */
@@ -114,7 +114,7 @@ const sizes = new Intl.NumberFormat("en", { style: "unit", unit: "byte", unitDis
 /** A number of bytes for people: `12KB`. */
 export const sizeText = (bytes: number): string => sizes.format(bytes)
 
-/** What became of a step, in a few words; `undefined`: nothing is known. */
+/** The result of a step, in a few words; `undefined`: nothing is known. */
 export const resultOf = ({ duration_ms, result_bytes, status }: StepReport): string | undefined =>
   [
     ...(status === "failed" ? ["failed"] : status === "running" ? ["running"] : []),

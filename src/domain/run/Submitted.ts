@@ -18,7 +18,7 @@ export interface NotStarted {
   readonly isOfSlack?: true
 }
 
-/** What came of a request for a run. */
+/** The result of a request for a run. */
 export type Submitted = AcceptedOrEnded | NotStarted
 
 /** The run that was started. */

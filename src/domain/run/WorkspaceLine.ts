@@ -2,7 +2,7 @@ import type { WorkspaceReport } from "./AgentReport.ts"
 
 const short = (commit: string): string => commit.slice(0, 7)
 
-/** What the agent changed, in a line: `3 files changed, +10 −2; 1a2b3c4 to 5d6e7f8; pushed to webhook/…`. */
+/** The agent's changes, in a line: `3 files changed, +10 −2; 1a2b3c4 to 5d6e7f8; pushed to webhook/…`. */
 export const workspaceLine = (workspace: WorkspaceReport): string => {
   const { base, branch, deletions = 0, files, head, insertions = 0, note } = workspace
   const isMoved = base !== undefined && head !== undefined && head !== base

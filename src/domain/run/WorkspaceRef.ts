@@ -1,4 +1,4 @@
-/** What a webhook's `workspace_ref` names: one commit, or a branch, which moves. Plain data. */
+/** The target of a webhook's `workspace_ref`: one commit, or a branch, which moves. Plain data. */
 import { Option } from "effect"
 import { lookUp, nameOf, type Path, pathOf } from "../prompt/Path.ts"
 import type { Variables } from "./Run.ts"

@@ -25,7 +25,7 @@ export interface Condition {
 export interface Timestamp {
   /** The first one present. */
   readonly at: ReadonlyArray<Source>
-  /** Of a number, since 1970; or `iso` for a date and time (RFC 3339). */
+  /** The unit of a number, since 1970; or `iso` for a date and time (RFC 3339). */
   readonly unit: TimeUnit
   readonly tolerance_seconds: number
 }
@@ -71,7 +71,7 @@ export interface Reply extends Condition {
 }
 
 interface Common {
-  /** Of a preset's descriptions, the first whose conditions hold is used. */
+  /** Conditions. The first of a preset's descriptions whose conditions hold is used. */
   readonly for?: {
     /** A prefix of the secret. */
     readonly secret?: string
@@ -207,7 +207,7 @@ export const optionTexts = {
 export interface Preset {
   /** Its name, for people. */
   readonly label: string
-  /** What the service calls its secret, and where it shows it. */
+  /** The service's name for its secret, and where it shows it. */
   readonly secret: string
   readonly required?: ReadonlyArray<Option>
   readonly options?: ReadonlyArray<Option>

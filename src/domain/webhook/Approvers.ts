@@ -25,7 +25,7 @@ const askersOf = ({ asked_by, triggered_by }: Asked): ReadonlyArray<string> => [
   ...(triggered_by === undefined ? [] : [triggered_by])
 ]
 
-/** What a run that repeats this one, or follows it, says of who asked for it. */
+/** The askers, for a run that repeats this one or follows it. */
 export const askedAs = (run: Asked): Pick<Asked, "asked_by"> => {
   const askers = askersOf(run)
   return askers.length === 0 ? {} : { asked_by: askers.join("\n") }

@@ -1,17 +1,17 @@
 import { DateTime, Duration } from "effect"
 import { BudgetExceeded } from "../Errors.ts"
 
-/** What a webhook may use per day, in UTC. Absent: no limit of this kind. */
+/** A webhook's budget per day, in UTC. Absent: no limit of this kind. */
 export interface Budget {
   /** How many runs its requests may start. */
   readonly runs?: number
-  /** What its runs may cost, in US dollars. */
+  /** Maximum cost of its runs, in US dollars. */
   readonly cost_usd?: number
-  /** What a run counts as whose cost is unknown, or not known yet, in US dollars. */
+  /** The assumed cost of a run whose cost is unknown, or not known yet, in US dollars. */
   readonly unknown_cost_usd: number
 }
 
-/** What a webhook has used on a day: the runs that count, and the cost that `priced_runs` runs have reported. */
+/** A webhook's use on a day: the runs that count, and the cost that `priced_runs` runs have reported. */
 export interface DayUse {
   readonly runs: number
   readonly priced_runs: number

@@ -1,7 +1,7 @@
 /** The part of a secret that is shown, to tell secrets apart. */
 const mark = "…"
 
-/** Of a shorter secret, the last characters would reveal too much. */
+/** The last characters of a shorter secret would reveal too much. */
 const long = 16
 
 export const secretHintOf = (secret: string): string => (secret.length >= long ? `${mark}${secret.slice(-4)}` : mark)

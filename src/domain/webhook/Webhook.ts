@@ -103,7 +103,7 @@ const plainSchemaOf = (setting: WebhookSetting): Schema.Codec<any> => {
   }
 }
 
-/** What JSON Schema cannot say. */
+/** The rules that JSON Schema cannot express. */
 const accepted = (setting: WebhookSetting) =>
   Schema.makeFilter((value: Value) => isAccepted(setting, value), { toJsonSchema: () => ({}) })
 
@@ -191,11 +191,11 @@ const record = Struct({
   ),
   /** Failures before then do not pause it. */
   failures_since: FieldOnly(["row"])(optional(time("When counting began."))),
-  /** What it had and did before belongs to the team before, too. */
+  /** Everything that it had and did before belongs to the team before, too. */
   moved_at: FieldOnly(["row"])(optional(time("When it came to its team from another one."))),
   next_scheduled_at: generated(optional(time("When its `schedule` triggers it next."))),
   version: generated(Int.annotate({ description: "Another one with each change, but for triggers; also the `ETag`." })),
-  /** Of a webhook that shares another one's URL, the hash of a token that nobody has. */
+  /** For a webhook that shares another one's URL, the hash of a token that nobody has. */
   token_hash: FieldOnly(["row"])(Schema.Uint8Array as Schema.Codec<TokenHash>),
   token_hint: generated(
     optional(

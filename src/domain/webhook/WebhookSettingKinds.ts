@@ -112,11 +112,11 @@ export interface Window {
 /** A template of a key and a word, separated by a space: `{{payload.number}} supersede`. */
 interface SingletonSetting extends Described {
   readonly kind: "singleton"
-  /** Of the template, in characters. */
+  /** The template's maximum length, in characters. */
   readonly maxLength: number
 }
 
-/** What happens to a new request while a run with its key is not over. */
+/** How a new request is handled while a run with its key is not over. */
 export const singletonWords = ["queue", "skip", "supersede"] as const
 
 /** `key` is a template, as for a conversation. */
