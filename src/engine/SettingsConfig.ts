@@ -25,7 +25,7 @@ export const settings = {
   stopGrace: fixed(Duration.seconds(30)),
   /** Maximum accepted runs that wait to be sent. */
   maxQueued: withDefault("WEBHOOK_MAX_QUEUED", wholeNumber(1, 10_000_000), 10_000),
-  /** What a run whose cost is unknown counts as in `max_cost_per_day`, in US dollars. */
+  /** The cost that `max_cost_per_day` assumes for a run whose cost is unknown, in US dollars. */
   unknownCost: withDefault("WEBHOOK_UNKNOWN_COST", amount(0, 1_000_000), 0),
   /** Maximum size of a request body, in bytes. */
   maxBody: withDefault("WEBHOOK_MAX_BODY", size(1024, 64 * 1024 ** 2, "1 MiB"), 1024 * 1024),

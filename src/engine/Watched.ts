@@ -1,7 +1,7 @@
 import { Effect, Queue, type Scope } from "effect"
 import { type Change, ChangeFeed } from "../repo/ChangeFeed.ts"
 
-/** What is watched, and who is called. */
+/** A watched subject, and the listeners that are called. */
 export interface Entry<Subject, Listener> {
   readonly subject: Subject
   readonly listeners: Set<Listener>
@@ -17,7 +17,7 @@ interface Watched<Key, Subject, Listener> {
 }
 
 /**
- * What any process may change, with those who wait for it here. `look` reads what has become of it, and calls the listeners.
+ * Subjects that any process may change, and their listeners here. `look` reads their state, and calls the listeners.
  * It looks at once at what a notification concerns. Each second, it looks at all in turn, so many `atOnce`, because a broken
  * connection loses notifications.
  */

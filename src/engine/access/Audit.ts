@@ -13,10 +13,10 @@ export type Requester = Exclude<AuditActor, "automatic">
 
 export interface OriginValues {
   readonly actor: Requester
-  /** Of the API key: the program's, or the session's. Names are not unique. */
+  /** The actor's API key: the program's, or the session's. Names are not unique. */
   readonly key_id?: string | undefined
   readonly key_name?: string | undefined
-  /** Of a person who signed in at the provider. */
+  /** The person who signed in at the provider. */
   readonly person_id?: string | undefined
   readonly person_name?: string | undefined
   readonly session_id?: string | undefined

@@ -17,7 +17,7 @@ import { WebhookStore } from "../../repo/manage/WebhookStore.ts"
 import { TeamLeaders } from "../leaders/TeamLeaders.ts"
 import { Settings } from "../Settings.ts"
 
-/** What was measured of a webhook, a team or a destination. */
+/** A measurement of a webhook, a team or a destination. */
 interface Measured extends Pick<Alert, "name" | "webhook_id" | "team" | "destination_id"> {
   readonly subject: string
   /** Absent: it is so now, and the rule's threshold is for how many minutes it must be. */
@@ -165,7 +165,7 @@ export const make = Effect.gen(function* () {
     Effect.gen(function* () {
       const measures = measuresAt(now, yield* Effect.cached(webhookStore.webhooks))
       const kinds = new Map(rules.map((rule) => [`${rule.condition} ${hoursOf(rule)}`, rule]))
-      // What cannot be measured now leaves its alerts as they are.
+      // The alerts of a condition that cannot be measured now stay as they are.
       const found = yield* Effect.forEach(
         kinds,
         ([kind, rule]) =>

@@ -33,7 +33,7 @@ import * as Kinds from "./Kinds.ts"
 import { type Fields, type Listed, listed, type Options, omitted, type Run } from "./Resource.ts"
 import * as Targets from "./Targets.ts"
 
-/** What is shown only once: a webhook's token, or the signing secret of a destination. */
+/** A secret that is shown only once: a webhook's token, or the signing secret of a destination. */
 export type Created =
   | WithToken
   | {

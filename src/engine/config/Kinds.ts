@@ -24,7 +24,7 @@ type DestinationTargets = Targets<ConfigDestination, Destination>
 
 const fieldsOf = <A extends object>(all: ReadonlyArray<A>) => all as ReadonlyArray<Fields & A>
 
-/** Of an actor who is limited to teams, only theirs. */
+/** The objects of the actor's teams; all if the actor is not limited to teams. */
 const ofActor = <A extends { readonly team: TeamName }>(all: ReadonlyArray<A>) =>
   Effect.map(Audit.Origin, ({ teams }) => fieldsOf(all.filter(({ team }) => teams?.includes(team) !== false)))
 
@@ -91,7 +91,7 @@ export const webhooks = Effect.map(
         const named = (id: unknown) => (field === "shares" ? (targets.nameOf(id) ?? id) : id)
         return { field, ...(from !== undefined && { from: named(from) }), ...(to !== undefined && { to: named(to) }) }
       },
-      // What shares the URL of another one comes after that.
+      // A webhook that shares another one's URL comes after that.
       isFirst: ({ shares }) => shares === undefined,
       create: (draft) =>
         Effect.map(webhooks.create(draft), (created) => {
@@ -165,7 +165,7 @@ export const rules = Effect.map(
           : team !== undefined
             ? `${condition} of the team ${team}`
             : condition
-      /** Of destinations; absent: all. */
+      /** The names of destinations; absent: all. */
       const namesOf = (ids: unknown) =>
         (ids as ReadonlyArray<string> | undefined)?.map((id) => destinations.nameOf(id) ?? id).sort() ?? "all"
       const asStored = ({ destinations, webhook, ...fields }: Fields): Fields => ({
@@ -199,7 +199,7 @@ export const rules = Effect.map(
           window_hours: window_hours ?? data.hours,
           destinations: sorted(ids)
         }
-        // What it refers to may have faults of its own.
+        // The objects that it refers to may have faults of their own.
         const isWhole = of.webhook !== "" && ids?.includes("") !== true
         return faults.length > 0 || !isWhole
           ? Result.fail(faults)

@@ -6,7 +6,7 @@ import type { EditConflict, Fault, Invalid, NotFound, Unavailable } from "../../
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What an edit or a creation may answer. */
+/** The errors of an edit or a creation. */
 export type Refusal = EditConflict | Invalid | NotFound | Unavailable
 
 export interface Options {
@@ -18,7 +18,7 @@ export interface Options {
   readonly dryRun: boolean
 }
 
-/** What is given, without these fields. */
+/** The given fields, without these. */
 export const omitted = (fields: Fields, ...names: ReadonlyArray<string>): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name, value]) => value !== undefined && !names.includes(name)))
 
@@ -38,7 +38,7 @@ export interface Resource<E, S extends Fields> {
   readonly identity: (entry: E) => string
   readonly nameOf: (entry: E) => string
   readonly nameOfStored: (stored: S) => string
-  /** What is compared, beside `enabled`. */
+  /** The fields to compare, besides `enabled`. */
   readonly fields: ReadonlyArray<string>
   readonly shown?: (stored: S) => Fields
   /** The fields of a draft, and with the defaults of the server. */
@@ -47,7 +47,7 @@ export interface Resource<E, S extends Fields> {
     before: S | undefined,
     fault: (path: string, detail: string) => void
   ) => { readonly draft: Fields; readonly shown: Fields }
-  /** What of its secrets changes, as people see it, and what is stored. */
+  /** The changes to its secrets, as people see them, and the fields that are stored. */
   readonly secrets?: (
     entry: E,
     before: S | undefined,
@@ -64,19 +64,19 @@ export interface Resource<E, S extends Fields> {
   readonly remove?: (before: S) => Effect.Effect<void, Refusal>
   /** The steps below its own. Without an ID, it has faults itself. */
   readonly inside?: (entry: E, id: string | undefined, pointer: string) => Effect.Effect<ReadonlyArray<Step>, Refusal>
-  /** Those that are done first; absent: any order will do. */
+  /** Whether it is done before others; absent: any order will do. */
   readonly isFirst?: (entry: E) => boolean
 }
 
 export type Matched<S> = Result.Result<S | undefined, string>
 
-/** What a configuration has led to so far. */
+/** The results of a configuration so far. */
 export interface Run {
   readonly options: Options
   readonly faults: Array<Fault>
-  /** What the configuration does not have, and is left alone. */
+  /** Objects that the configuration does not have, and that are left alone. */
   readonly left: Array<string>
-  /** What is changed or deleted, as it was: another plan has another version. */
+  /** The objects to be changed or deleted, as they were: another plan has another version. */
   readonly seen: Array<unknown>
 }
 

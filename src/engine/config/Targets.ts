@@ -21,7 +21,7 @@ interface Identified {
 
 export const make = <E extends Identified, S extends { readonly id: string }>(
   namesOf: (one: E | S) => Names,
-  /** What the configuration does not have is deleted. */
+  /** Objects that the configuration does not have are deleted. */
   prune: boolean
 ) => {
   const all = new Map<E | S, Target>()

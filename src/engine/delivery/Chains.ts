@@ -37,9 +37,9 @@ export const make = Effect.gen(function* () {
               Effect.catchTag("Invalid", () => Effect.succeed(false))
             )
       ),
-    /** What a new one stores. */
+    /** The fields that a new one stores. */
     created: (owner: Owner, target: string) => Effect.map(teamsOf(owner, target), (chain_teams) => ({ chain_teams })),
-    /** What an edit stores. An actor who may not use the target may only switch it off, or describe it. */
+    /** The fields that an edit stores. An actor who may not use the target may only switch it off, or describe it. */
     edited: ({ target = "", webhook_id }: DestinationRow, edit: DestinationEdit) =>
       Effect.gen(function* () {
         const owner = webhook_id ?? null

@@ -104,7 +104,7 @@ export const layer: Layer.Layer<never, never, ChangeFeed | DeliveryStore | Outbo
       }
     })
 
-    // What does not end in time is made by another server, at once.
+    // Attempts that do not end in time are made by another server at once.
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
         yield* Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(sending)), grace)

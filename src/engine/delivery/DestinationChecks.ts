@@ -29,7 +29,7 @@ interface Checked {
   readonly template?: string | undefined
   readonly token?: string | undefined
   readonly url?: string | undefined
-  /** Of an edit: the destination before it. */
+  /** For an edit: the destination before it. */
   readonly before?: DestinationRow
 }
 
@@ -47,7 +47,7 @@ const isWebhookId = Schema.is(WebhookId)
 const faultOfWebhookId = (text: string): string | undefined =>
   isWebhookId(text) ? undefined : "must be the ID of a webhook"
 
-/** What a destination gets by default. */
+/** The events that a destination gets by default. */
 export const eventsOf = (owner: Owner): DestinationRow["events"] => (owner === null ? alertEvents : runEndEvents)
 
 /** Checks of drafts and edits of destinations. Each lists every fault. */
@@ -67,7 +67,7 @@ export const make = Effect.gen(function* () {
   const faultOfTemplate = (kind: DestinationKind, template: string) =>
     kind === "chain" ? ChainTemplate.faultOf(template, outbox.faultOfTemplate) : outbox.faultOfTemplate(template)
 
-  /** What no schema finds. */
+  /** The faults that no schema finds. */
   const faultsOf = (checked: Checked) =>
     Effect.gen(function* () {
       const { before, body, events, headers, isOfAlerts, kind = "webhook" } = checked

@@ -34,7 +34,7 @@ export interface WithSecret {
   readonly secret?: Redacted.Redacted
 }
 
-/** Which deliveries of a webhook are asked for; ids as a caller wrote them. */
+/** A filter for a webhook's deliveries, with IDs as a caller wrote them. */
 interface DeliveryFilter extends Pick<DeliveryQuery, "cursor" | "limit" | "status"> {
   readonly destination_id?: string
   readonly run_id?: string
@@ -106,7 +106,7 @@ export class Destinations extends Context.Service<
       const ownerOf = (owner: OwnerId): Effect.Effect<Owner, NotFound> =>
         owner === null ? Effect.succeed(null) : webhookIdOf(owner)
 
-      /** Of a webhook that exists. */
+      /** Fails if the webhook does not exist. */
       const inOwner = <A, E>(
         owner: OwnerId,
         use: (owner: Owner) => Effect.Effect<A, E>
@@ -317,7 +317,7 @@ const secretOf = (
   return data.url?.isSecret ? url : data.token && token
 }
 
-/** What is stored in the clear: of a URL with a key, only its host. */
+/** The URL as it is stored in the clear: if it contains a key, only its host. */
 const shownUrl = (kind: DestinationKind, url: string | undefined): string => {
   const { shownUrl = "", url: data } = kindOf(kind)
   const given = url ?? data?.default ?? shownUrl

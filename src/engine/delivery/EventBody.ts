@@ -1,4 +1,4 @@
-/** What a destination gets about a run or an alert: an event, or a message for people. */
+/** The body that a destination gets about a run or an alert: an event, or a message for people. */
 
 import { DateTime, Effect, Result } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
@@ -77,7 +77,7 @@ const ofAlert = (alert: Alert) => {
   }
 }
 
-/** What decides what is sent. */
+/** The settings that decide what is sent. */
 type Shape = Pick<DestinationRow, "body" | "id" | "kind" | "target" | "template" | "url">
 
 interface Filled {
@@ -140,7 +140,7 @@ export const make = Effect.map(LiquidRenderer.make(maxBody), (liquid) => {
   }
 
   return {
-    /** What is wrong with a template, for the person who saves it. */
+    /** The fault in a template, for the person who saves it. */
     faultOfTemplate: (template: string): Effect.Effect<string | undefined, Unavailable> =>
       liquid.names(template).pipe(
         Effect.as(undefined),
@@ -170,7 +170,7 @@ const dataOf = (subject: Subject, body: "thin" | "full") => {
   return body === "full" ? full(run, webhook) : thin(run, webhook)
 }
 
-/** What templates can read. */
+/** The values that templates can read. */
 const scopeOf = (subject: Subject): Variables => {
   const { event } = subject
   if ("alert" in subject) return { event, alert: toJson(ofAlert(subject.alert)) }

@@ -1,4 +1,4 @@
-/** What people are told about a run or an alert. */
+/** The messages to people about a run or an alert. */
 import { DateTime, Duration } from "effect"
 import { type Alert, describeAlert } from "../../domain/alert/Alert.ts"
 import {
@@ -91,7 +91,7 @@ export const titleOf = (subject: Subject): string => {
   return `${name} ${end}`.replace(/\s+/g, " ")
 }
 
-/** What an agent with a repository works on, for those who approve it. */
+/** The commit or branch that an agent works on, for those who approve it. */
 const workOf = (ref: string): string =>
   isCommit(ref) ? `Commit: ${ref}` : `Branch or tag: ${ref}, whatever it is when the agent starts`
 

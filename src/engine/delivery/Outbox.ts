@@ -32,10 +32,10 @@ import { ManagementUrl } from "./ManagementUrl.ts"
 import { type AlertSubject, type RunSubject, type Subject, timeOf } from "./Message.ts"
 import { Mailer } from "./mail/Mailer.ts"
 
-/** Of a destination, the IDs that are remembered. */
+/** The number of IDs that are remembered for a destination. */
 const maxAuthors = 20
 
-/** What a test event is about. */
+/** The subject of a test event. */
 type Tested = Pick<RunSubject, "run" | "webhook"> | Pick<AlertSubject, "alert">
 
 export class Outbox extends Context.Service<
@@ -44,7 +44,7 @@ export class Outbox extends Context.Service<
     readonly attempt: (due: DueDelivery) => Effect.Effect<AttemptResult>
     /** Sends a test event about the run or alert, outside of any schedule. */
     readonly test: (destination: DestinationRow, about: Tested) => Effect.Effect<DeliveryAttempt>
-    /** What is wrong with a template; `undefined`: nothing. */
+    /** The fault in a template; `undefined`: none. */
     readonly faultOfTemplate: (template: string) => Effect.Effect<string | undefined, Unavailable>
   }
 >()("webhook-trigger/Outbox") {
@@ -104,7 +104,7 @@ export class Outbox extends Context.Service<
         )
       }
 
-      /** What takes too long to read as Markdown is shown as code. */
+      /** Text that takes too long to read as Markdown is shown as code. */
       const showFor =
         (id: DestinationRow["id"]): Means["show"] =>
         <Service extends keyof Shown>(service: Service, { body, page }: MarkdownText) =>
@@ -220,7 +220,7 @@ export class Outbox extends Context.Service<
           return { attempt: attempt as DeliveryAttempt, answer: sent, hasButtons, saysNothing, isOfTarget }
         })
 
-      /** Of an event that cannot be sent. */
+      /** The attempt for an event that cannot be sent. */
       const notSent = ({ reason }: EventBody.Unfillable): Effect.Effect<DeliveryAttempt> =>
         Effect.map(DateTime.now, (at) => ({ at, duration_ms: 0, error: reason }))
 
@@ -278,7 +278,7 @@ export class Outbox extends Context.Service<
         return resultOf({ attempt, isGone, next, pausedUntil })
       })
 
-      /** Of a message that is written, only its buttons may stay, which is no failed delivery. */
+      /** A written message that only keeps its buttons is no failed delivery. */
       const attempt = Effect.fnUntraced(function* (due: DueDelivery) {
         const result = yield* attemptOnce(due)
         if (due.written === undefined || result.next !== "failed") return counted(result)
@@ -308,7 +308,7 @@ const tested = (about: Tested): Subject => {
   return { ...about, event: isFinal(status) ? eventOfStatus[status] : runEndEvents[0] }
 }
 
-/** What answers may repeat of the request. Of other destinations, the URL is no secret. */
+/** The request's secrets that answers may repeat. The URL is one only if each run has its own. */
 const secretsIn = ({ kind }: DestinationRow, target: string, access: Access | undefined): ReadonlyArray<string> => [
   ...(access?.secrets.flatMap((secret) => [secret, secret.replace(/^whsec_/, ""), ...Scrub.secretsOfUrl(secret)]) ??
     []),

@@ -7,7 +7,7 @@ import { type Networks, noNetworks, toNetworks } from "../../runtime/Networks.ts
 import { remembered } from "../../runtime/Remembered.ts"
 import { byNameServers, bySystem, type Resolve } from "./Resolver.ts"
 
-/** What the operator allows besides public addresses. */
+/** The hosts and networks that the operator allows besides public addresses. */
 export interface Allowed {
   /** Host names, such as `hooks.internal`; `*.internal` has all below it. They may have any address, and be called by http. */
   readonly hosts: ReadonlyArray<string>
@@ -25,7 +25,7 @@ export const parseAllowed = (text: string): Option.Option<Allowed> => {
   return hosts.every((host) => hostPattern.test(host)) ? Option.some({ hosts, networks }) : Option.none()
 }
 
-/** What IANA has assigned of IPv6 for global unicast (RFC 4291, 2.4). */
+/** The part of IPv6 that IANA has assigned for global unicast (RFC 4291, 2.4). */
 const global = toNetworks(["2000::/3"])
 
 /** Whether anyone on the Internet can have the address: not private, local, reserved, or a way to such an IPv4 address. */
@@ -86,7 +86,7 @@ export const make = ({ hosts, networks }: Allowed, resolve?: Resolve): AddressPo
     return undefined
   }
 
-  /** What the name has, and what of it may be used. Only names that the operator knows are looked up by the system. */
+  /** The name's addresses, and which may be used. Only names that the operator knows are looked up by the system. */
   const addressesOf = async (hostname: string) => {
     const name = nameOf(hostname)
     const found = await (isNamed(name) ? asked.bySystem : asked.byNameServers)(hostname)

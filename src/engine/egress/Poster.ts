@@ -9,7 +9,7 @@ import { AddressPolicy } from "./AddressPolicy.ts"
 
 /** From the look-up of the host until the answer's end. */
 const timeLimit = Duration.seconds(15)
-/** Of an answer, what is read so that the connection can be used again. */
+/** Bytes of an answer that are read so that the connection can be used again. */
 const readAnswer = 64 * 1024
 
 export interface Post {
@@ -26,7 +26,7 @@ export interface Answer {
   readonly http_status: number
   /** The beginning of its body. */
   readonly answer: string
-  /** What was read of its body, if that was asked for. */
+  /** The part of its body that was read, if that was asked for. */
   readonly text?: string
   readonly retryAfter?: Duration.Duration
 }
@@ -68,7 +68,7 @@ export class Poster extends Context.Service<
           const fault = url === undefined ? "is not a URL" : policy.faultOf(url)
           if (url === undefined || fault !== undefined) return yield* new NoAnswer({ reason: `the URL ${fault}` })
           const isHttps = url.protocol === "https:"
-          /** Of what was written, the status decides, whatever comes after it. Only what is read must be whole. */
+          /** Except for GET, the status decides, whatever comes after it. Only the answer to a GET must be whole. */
           let begun: (() => Answer) | undefined
           const answered = Effect.callback<Answer, NoAnswer>((resume, signal) => {
             const failed = (error: Error) =>

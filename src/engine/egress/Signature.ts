@@ -1,4 +1,4 @@
-/** What destinations write is signed, so that it is recognized when a service reports it. */
+/** A signature on everything that destinations write, so that it is recognized when a service reports it. */
 import { createHmac } from "node:crypto"
 import { Effect } from "effect"
 import type { DeliveryId } from "../../domain/Id.ts"

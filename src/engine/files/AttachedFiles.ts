@@ -28,7 +28,7 @@ const again = Schedule.upTo(Schedule.spaced("1 second"), { times: 2 })
 /** A file's next place. */
 class Redirect extends Data.TaggedClass("Redirect")<{ readonly to: URL }> {}
 
-/** What its host sent, and how. */
+/** The host's response. */
 interface Got {
   readonly bytes: Uint8Array
   readonly type: string
@@ -77,7 +77,7 @@ export class AttachedFiles extends Context.Service<
           return token === undefined ? undefined : { api: found.url, token }
         })
 
-        /** Of a file in a channel that two workspaces share, Slack's event has the ID only. */
+        /** Where the file is. Slack's event has only the ID of a file in a channel that two workspaces share. */
         const locate = Effect.fnUntraced(function* (wanted: WantedFile) {
           const given = new URL(wanted.source.url)
           if (given.protocol !== slackFile) return given
@@ -222,7 +222,7 @@ const get = (policy: AddressPolicyService, url: URL, token: string | undefined) 
     })
   })
 
-/** What the answer says before its content; `undefined`: that is the file. */
+/** The result that the head of an answer already decides; `undefined`: the content is the file. */
 const withoutContent = ({ headers, statusCode = 0 }: IncomingMessage, url: URL) => {
   const { "content-encoding": encoding = "identity", "content-length": length, location } = headers
   if ([301, 302, 303, 307, 308].includes(statusCode) && location !== undefined) {

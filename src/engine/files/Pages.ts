@@ -9,7 +9,7 @@ const isJson = /^\s*\{\s*"/
 const mayBePage = (name: string, type: string): boolean =>
   /\.(x?html?|xht|md|txt)$/i.test(name) || /^(text\/|application\/xhtml)/i.test(type)
 
-/** What is never text. */
+/** Content that is never text. */
 const isBinary = (name: string, type: string): boolean =>
   /^(image\/(?!svg)|audio\/|video\/|application\/(pdf|zip|gzip)\b)/i.test(type) ||
   /\.(png|jpe?g|gif|webp|heic|bmp|tiff?|pdf|zip|gz|mp[34]|mov|wav|webm|docx|xlsx|pptx)$/i.test(name)

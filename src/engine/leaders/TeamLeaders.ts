@@ -15,13 +15,13 @@ const pause = "50 millis"
 const atOnce = 8
 const answersWithin = "3 seconds"
 
-/** Which teams have a leader. */
+/** Teams with and without a leader. */
 export interface FoundLeaders {
   readonly led: ReadonlyArray<TeamName>
   readonly leaderless: ReadonlyArray<TeamName>
   /** The broker did not say. */
   readonly unknown: ReadonlyArray<TeamName>
-  /** That it did not answer in time is the reason. */
+  /** The reason is that it did not answer in time. */
   readonly timedOut: boolean
 }
 

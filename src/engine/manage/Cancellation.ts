@@ -58,7 +58,7 @@ export class Cancellation extends Context.Service<
       const teams = yield* TeamStore
       const webhooks = yield* WebhookStore
 
-      /** Of a webhook that was moved, an actor of its new team alone may not cancel the runs of the one before. */
+      /** If a webhook was moved, an actor of its new team alone may not cancel the runs of the team before. */
       const cancelQueued = (which: QueuedRuns, { dryRun = false }: CancelOptions) =>
         Effect.gen(function* () {
           const { teams: owners } = yield* Origin

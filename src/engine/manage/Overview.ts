@@ -30,7 +30,7 @@ export class Overview extends Context.Service<
   {
     /** The last 24 hours of every webhook that was triggered in that time; up to two seconds old. */
     readonly activity: Effect.Effect<ReadonlyArray<Activity>, Unavailable>
-    /** Of the webhooks of `owners`, if given; up to five seconds old. */
+    /** The totals of the webhooks of `owners`, if given; up to five seconds old. */
     readonly totals: (owners?: ReadonlyArray<TeamName>) => Effect.Effect<Totals, Unavailable>
     /** The same of what the teams have now. */
     readonly now: (owners?: ReadonlyArray<TeamName>) => Effect.Effect<ReadonlyArray<WorkNow>, Unavailable>

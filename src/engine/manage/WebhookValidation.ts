@@ -67,7 +67,7 @@ export const make = Effect.gen(function* () {
         )
     })
 
-  /** What is wrong with the filters for the webhook's input. */
+  /** The faults of the filters for the webhook's input. */
   const filterFaults = Effect.fnUntraced(function* (change: Fields, before: Webhook | undefined) {
     const { coalesce, input, prompt_template, schema, template_language, verification } = {
       ...before,

@@ -4,7 +4,7 @@ import type { Dialect } from "./Markdown.ts"
 /** After an `@`, so that no name follows it, and between backticks. It has no width. */
 const gap = "\u200b"
 
-/** Of backticks in a row, there are two at most: three would end the code that the text is in. */
+/** Keeps at most two backticks in a row: three would end the code that the text is in. */
 const withoutFence = (text: string): string => text.replace(/``(?=`)/g, `$&${gap}`)
 
 const withoutMentions = (text: string): string => text.replaceAll("@", `@${gap}`)
@@ -16,7 +16,7 @@ const escaped = (text: string, anywhere: RegExp): string =>
     .replace(/^(\s*)([#+=/-])/gm, "$1\\$2")
     .replace(/^(\s*\d{1,9})([.)])/gm, "$1\\$2")
 
-/** What services only color. With others, such as `mermaid` or `suggestion`, they do more. */
+/** Languages that services only color. With others, such as `mermaid` or `suggestion`, they do more. */
 const languages = new Set(
   [
     "bash c c# c++ clojure cmake cpp cs csharp css cue dart diff dockerfile elixir elm erlang",

@@ -16,13 +16,13 @@ export interface Dialect {
   readonly link: (inner: string, url: string) => string
   readonly heading: (inner: string, depth: number) => string
   readonly fence: (raw: string, language?: string) => string
-  /** Of cells that are written already, the head first. Absent: the service has no tables, so they are code. */
+  /** The cells are already written, the head first. Absent: the service has no tables, so they are code. */
   readonly table?: (rows: ReadonlyArray<ReadonlyArray<string>>) => string
   readonly bullet: string
   readonly rule: string
 }
 
-/** What stays together: a paragraph, a list, a heading or code. */
+/** A unit that stays together: a paragraph, a list, a heading or code. */
 export interface Block {
   readonly text: string
   readonly isCode: boolean
@@ -168,7 +168,7 @@ interface Item {
 }
 
 const itemsOf = ({ items, ordered, start }: Tokens.List, dialect: Dialect, depth: number): ReadonlyArray<Item> => {
-  // Of a list item, a number has at most nine digits (CommonMark, 5.2): with more, code in it would be text.
+  // A list item's number has at most nine digits (CommonMark, 5.2): with more, code in it would be text.
   const first = Math.min(Number(start) || 1, 99_999_999)
   return items.map(({ tokens }, i) => {
     const marker = ordered ? `${first + i}. ` : `${dialect.bullet} `
@@ -242,7 +242,7 @@ const inline = (token: Token, dialect: Dialect, depth: number): string => {
   }
 }
 
-/** What takes too long to read as Markdown, as code, which is read quickly. */
+/** Text that takes too long to read as Markdown, as code, which is read quickly. */
 export const asCode = (text: string): string => {
   const longest = (text.match(/`+/g) ?? []).reduce((longest, { length }) => Math.max(longest, length), 2)
   const fence = "`".repeat(longest + 1)

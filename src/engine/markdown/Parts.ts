@@ -6,7 +6,7 @@ interface Room {
   /** Parts. */
   readonly count: number
   readonly dialect: Dialect
-  /** Of each part. */
+  /** The size of each part. */
   readonly size: number
   readonly measure?: Measure
 }
@@ -57,7 +57,7 @@ export const moreNote = (dialect: Dialect, page: string | undefined, text = "The
   return `${dialect.em(dialect.text(text))}${url === undefined ? "" : ` ${dialect.link(dialect.text("Show the run"), url)}`}`
 }
 
-/** What fits with a note below it, if it was cut. `limit`: the characters of the Markdown that are looked at. */
+/** The text that fits, with a note below it if cut. `limit`: the characters of the Markdown that are looked at. */
 export const toText = (
   markdown: string,
   { limit, note, ...room }: Omit<Room, "count"> & { readonly limit: number; readonly note: string }

@@ -1,5 +1,5 @@
 /**
- * What each service shows of an agent's Markdown. Some texts take long to read, so this can be done on another thread: it
+ * An agent's Markdown as each service shows it. Some texts take long to read, so this can be done on another thread: it
  * is pure, and its results can be sent.
  */
 import { card, discord, gfm, gitlab, mrkdwn, plain } from "./Dialects.ts"

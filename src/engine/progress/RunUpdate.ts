@@ -4,7 +4,7 @@ import type { Run } from "../../domain/run/Run.ts"
 import { type StepReport, sizeOf } from "../../domain/run/Step.ts"
 import { keptText, type ProgressNews } from "../../repo/run/ProgressStore.ts"
 
-/** What its followers learn of a run. All followers get the same object, so that it needs to be encoded only once. */
+/** An update about a run. All its followers get the same object, so that it needs to be encoded only once. */
 export type RunUpdate =
   | { readonly _tag: "Accepted"; readonly run_id: RunId }
   | { readonly _tag: "Started"; readonly run_id: RunId; readonly started_at?: DateTime.Utc }
@@ -25,7 +25,7 @@ interface Progressed {
   readonly steps?: ReadonlyArray<StepReport>
 }
 
-/** What a follower has received: one of these, or the position of its last progress, which is greater than a start. */
+/** A follower's place: one of these, or the position of its last progress, which is greater than a start. */
 export const mark = { nothing: -1, accepted: 0, started: 1, ended: Number.POSITIVE_INFINITY } as const
 
 /** The position in the progress; 0 is the beginning. */
@@ -63,9 +63,9 @@ export interface Known {
 /** A follower's next updates. */
 export interface Portion {
   readonly updates: ReadonlyArray<RunUpdate>
-  /** What the follower has received before. */
+  /** The follower's place before. */
   readonly after: number
-  /** What it has received then. */
+  /** The follower's place after it. */
   readonly received: number
   /** In characters; a short update counts as a few. */
   readonly size: number

@@ -22,7 +22,7 @@ const mostMarks = 500
 const idle = "15 seconds"
 /** Followers that get their updates in one turn of the event loop. */
 const inOneTurn = 50
-/** What all followers of a run get together, in characters per millisecond. More would slow down other runs. */
+/** The pace for all followers of a run together, in characters per millisecond. More would slow down other runs. */
 const pace = 16_000
 
 /** A turn of the event loop, in which other work is done. */

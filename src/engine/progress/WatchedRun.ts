@@ -57,7 +57,7 @@ export class Follower {
   }
 }
 
-/** What is read of a run: everything after a position in its progress, or everything for its end. */
+/** The part of a run to be read: everything after a position in its progress, or everything for its end. */
 interface Question {
   readonly run: WatchedRun
   readonly position: number
@@ -110,7 +110,7 @@ export class WatchedRun {
     return { run: this, ending: this.ending, position: this.ending === undefined ? Math.min(...positions) : 0 }
   }
 
-  /** What waiting followers get, now that the question is answered. */
+  /** The portions for waiting followers, now that the question is answered. */
   learn({ ending, position }: Question, news: RunNews | undefined): ReadonlyArray<readonly [Follower, Portion]> {
     const progress = news?.progress && toUpdates(news.progress)
     const started_at = news?.started_at ?? ending?.started_at

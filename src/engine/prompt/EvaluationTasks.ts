@@ -1,5 +1,5 @@
 /**
- * What is evaluated for webhooks and destinations: their filters, schemas and templates, with the input of callers, and the
+ * Evaluations for webhooks and destinations: their filters, schemas and templates, with the input of callers, and the
  * answers of agents.
  */
 import { Result } from "effect"

@@ -95,7 +95,7 @@ export const used = (
   const own = Combined.ownOf(webhook, input)
   return Result.flatMap(usedOf(webhook, own), (variables) => {
     if (combined !== undefined) return Result.map(checked({ combined }), (again) => ({ ...variables, ...again }))
-    // Of a payload, the whole is stored, too.
+    // A payload is also stored as a whole.
     const kept = Combined.keptOf(webhook, own) ? checked(own, "") : Result.succeed(own)
     return Result.map(kept, () => ({ ...variables, ...Combined.of(webhook, [own]) }))
   })

@@ -31,7 +31,7 @@ export class InputChecks extends Context.Service<
   {
     /** Succeeds if the webhook accepts the input. */
     readonly check: (webhook: Webhook, input: Variables) => Effect.Effect<void, InputRefused>
-    /** Those whose filters ignore the input, as far as that is found out in a millisecond for all of them. */
+    /** The webhooks whose filters ignore the input, as far as that is found out in a millisecond for all of them. */
     readonly ignoring: <Row extends Webhook>(webhooks: ReadonlyArray<Row>, input: Variables) => ReadonlyArray<Row>
     /** Whether the webhook's `cancel_if` holds for the input. */
     readonly cancels: (

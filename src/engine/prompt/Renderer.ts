@@ -176,7 +176,7 @@ const joined = (
   const texts: Array<string> = []
   const layout: Array<PromptLayout[number]> = []
   let bytes = 0
-  /** Of blocks, which may contain others. */
+  /** The depth of blocks, which may contain others. */
   let depth = 0
   const add = (text: string, part: PromptLayout[number]): void => {
     bytes += Buffer.byteLength(text)

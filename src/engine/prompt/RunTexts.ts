@@ -9,7 +9,7 @@ import { Renderer } from "./Renderer.ts"
 
 type Webhook = Pick<WebhookRow, "approval" | "id" | "run_title" | "template_language" | "workspace_ref">
 
-/** What a run gets from its webhook's templates beside the prompt. */
+/** The texts that a run gets from its webhook's templates beside the prompt. */
 export interface RunTexts {
   readonly title?: string
   readonly workspace_ref?: string

@@ -32,7 +32,7 @@ export interface Replayed {
   readonly result: Result.Result<RunId, ReplayRefused>
 }
 
-/** Which ended runs are repeated: those of `HistoryStore.replayable`. */
+/** The ended runs to be repeated: those of `HistoryStore.replayable`. */
 export type ReplayFilter = Omit<ReplayableQuery, "limit" | "except">
 
 /** Runs in one step. Each may have more than a megabyte of text. */

@@ -66,7 +66,7 @@ export const make = Effect.gen(function* () {
   const inputChecks = yield* InputChecks
   const candidates = yield* Candidates.make
 
-  /** What the new run takes from the request. */
+  /** The fields that the new run takes from the request. */
   const againOf = (
     run: WholeRun,
     { idempotency, thread = run.thread?.key ?? null }: ReplayRequest,

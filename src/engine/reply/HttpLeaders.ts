@@ -29,7 +29,7 @@ import { ReplyRecorder } from "./ReplyRecorder.ts"
 const heartbeat = Duration.seconds(2)
 const mostTogether = 1_000
 
-/** What a leader over HTTP says about a prompt. */
+/** A reply of a leader over HTTP to a prompt. */
 export type HttpReply =
   | LeaderReply
   | { readonly _tag: "Progress"; readonly progress: NumberedProgress }

@@ -70,7 +70,7 @@ export const layer: Layer.Layer<
 
 /** Files of a team's runs that leaders have asked for and that are not sent yet. Further requests are dropped: leaders ask again. */
 const mostWanted = 50
-/** One that a bucket holds up delays few of its team's, and no other's. */
+/** A file that a bucket holds up delays few of its team's, and no other's. */
 const readAtOnce = { each: 2, shared: 4 }
 
 /** Sends files to their runs' leaders. What does not arrive, the leader asks for again. */
@@ -90,7 +90,7 @@ const makeSender = Effect.gen(function* () {
     Effect.catch(sent, (error) => Effect.logDebug(`nothing was sent about the file ${id} of run ${run_id}`, error))
 
   const get = (team: TeamName, run_id: RunId, id: string) =>
-    // Those that are not here yet have turns of their own: their hosts may be slow.
+    // Files that are not here yet have turns of their own: their hosts may be slow.
     Effect.andThen(
       attached.fetch(run_id, id),
       inTurn(team)(Effect.flatMap(files.fileBytes(run_id, id), (bytes) => sendFile(team, run_id, { id, bytes })))
@@ -122,7 +122,7 @@ const makeSender = Effect.gen(function* () {
       const done = Effect.sync(() => wanted.delete(key))
       fork(Effect.ensuring(logged(run_id, id)(send(run_id, id)), done))
     },
-    /** One that its agent left is stored. */
+    /** Confirms that a file from its agent is stored. */
     confirm: (run_id: RunId, id: string): void =>
       void fork(
         Effect.flatMap(history.run(run_id), ({ team }) => sendFile(team, run_id, { id, bytes: none })).pipe(

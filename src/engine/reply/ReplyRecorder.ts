@@ -100,7 +100,7 @@ export class ReplyRecorder extends Context.Service<
             })
           const ends = endsOf(replies.filter((reply) => !isLimited(reply)))
           const limits = replies.filter(isLimited)
-          // What remains are errors of runs that have ended before.
+          // The remaining limits are errors of runs that have ended before.
           const rest = Effect.suspend(() =>
             Effect.flatMap(steps.rest(limits.map(toLimitedRun)), (ended) =>
               ended.length === 0 ? Effect.void : endAll(endsOf(limits.filter(({ run_id }) => ended.includes(run_id))))

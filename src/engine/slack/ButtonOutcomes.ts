@@ -1,4 +1,4 @@
-/** What came of the questions that buttons ask, for people in Slack. */
+/** The results of the questions that buttons ask, for people in Slack. */
 import { Effect } from "effect"
 import { approvalEvent, type DestinationEvent } from "../../domain/delivery/DestinationEvent.ts"
 import { cancellerNames } from "../../domain/run/Canceller.ts"
@@ -43,7 +43,7 @@ export const make = Effect.map(HistoryStore, (history) => {
   return {
     /** Who answered the question of a run that has a thread. */
     whoAnswered: (run: Run) => Effect.map(replyTo(run), (reply) => nameOf(reply?.triggered_by)),
-    /** Of a run that no longer asks. */
+    /** The outcome for a run that no longer asks. */
     of: (run: Run, event: DestinationEvent) =>
       event === approvalEvent ? Effect.succeed(mrkdwn.text(ofApproval(run))) : ofQuestion(run)
   }

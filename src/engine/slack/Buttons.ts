@@ -50,7 +50,7 @@ export interface Click {
   readonly choice: Choice
   readonly member: SlackMember
   readonly response_url: string
-  /** Of the message, without the buttons. */
+  /** The message's blocks, without the buttons. */
   readonly blocks: ReadonlyArray<unknown>
 }
 

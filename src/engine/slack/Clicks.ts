@@ -23,7 +23,7 @@ import { type Click, clickIn } from "./Buttons.ts"
 import { byMember, slackActor } from "./SlackMembers.ts"
 import { contextOf, isSlackUrl } from "./SlackMessages.ts"
 
-/** What Slack shows: to all, in place of the buttons, or to the person who clicked. */
+/** The text that Slack shows: to all, in place of the buttons, or to the person who clicked. */
 type Told = { readonly toAll: string } | { readonly toOne: string }
 
 const decided = { approve: "approved", deny: "denied" } as const satisfies { readonly [D in Decision]: string }

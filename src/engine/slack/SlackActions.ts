@@ -1,4 +1,4 @@
-/** What people do with our messages in Slack: clicks on buttons, replies and reactions. They come to webhooks' URLs. */
+/** People's actions on our messages in Slack: clicks on buttons, replies and reactions. They come to webhooks' URLs. */
 import { Context, Data, Effect, Layer } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"
 import type { Submitted } from "../../domain/run/Submitted.ts"

@@ -1,4 +1,4 @@
-/** What Slack's Events API reports of messages and reactions (https://docs.slack.dev/reference/events). */
+/** Messages and reactions, as Slack's Events API reports them (https://docs.slack.dev/reference/events). */
 import { membersOf } from "../../domain/Json.ts"
 import type { Decision } from "../../domain/webhook/Approvers.ts"
 import type { ChatMessage } from "../../repo/delivery/DeliveryStore.ts"

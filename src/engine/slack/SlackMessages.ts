@@ -20,7 +20,7 @@ interface SlackMessage {
   readonly outcome?: string | undefined
 }
 
-/** What all ways to post a message have in common. */
+/** The part of the body that all ways to post a message have in common. */
 export const slackBody = (
   { buttons = [], id, outcome, title }: SlackMessage,
   sections: ReadonlyArray<string>,

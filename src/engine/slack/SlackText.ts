@@ -1,4 +1,4 @@
-/** What a message in Slack says, in whatever shape: a text, blocks, a forwarded message, or only files. */
+/** The text of a message in Slack, in whatever shape: a text, blocks, a forwarded message, or only files. */
 import { membersOf } from "../../domain/Json.ts"
 
 /** Lists in lists, in blocks. */

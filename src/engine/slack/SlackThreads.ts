@@ -88,7 +88,7 @@ export const make = Effect.gen(function* () {
       })
     )
 
-  /** Those of another team would be fetched with a token of the run's. */
+  /** Files of another team's webhook would be fetched with a token of the run's team. */
   const filesIn = (webhook: OpenedWebhook, run: Run, variables: RunRequest["variables"]) =>
     webhook.team === run.team ? inputChecks.attachments(webhook, variables, []) : Effect.succeed([])
 
@@ -126,8 +126,8 @@ export const make = Effect.gen(function* () {
   }
 
   /**
-   * `undefined`: the request is neither. Else what it does, if it is about a run of the teams that get the webhook's requests.
-   * That does nothing, and returns `undefined`, for a conversation or a webhook that has come to its end.
+   * `undefined`: the request is neither. Else its action, if it is about a run of the teams that get the requests of the
+   * webhook. It does nothing, and returns `undefined`, for a conversation or a webhook that has come to its end.
    */
   return (webhook: OpenedWebhook, { received_at, variables }: RunRequest) => {
     const event = slackEventIn(variables.payload)

@@ -3,7 +3,7 @@ import type { WebhookId } from "../../domain/Id.ts"
 import { LaneStore } from "../../repo/run/LaneStore.ts"
 import type { AcceptOptions, NewRun } from "../../repo/run/RunStore.ts"
 
-/** Which limits the accepting statement must check for these runs. */
+/** The limits that the accepting statement must check for these runs. */
 interface LimitCheck {
   readonly options: Required<Pick<AcceptOptions, "countQueued" | "countQueuedOf">>
   /** To be called once the statement has ended, with whether the run at an index waits now. */
@@ -63,7 +63,7 @@ export const make = Effect.fnUntraced(function* (
     const asked = [...webhooks]
     const before = new Map([all, ...webhooks.values()].map((each) => [each, each.since]))
     for (const each of before.keys()) each.isCurrent = each.underWay > 0
-    // What came before this count is only part of it once the result is known: until then the last count is in use.
+    // Runs from before this count are part of it only once the result is known: until then the last count is in use.
     const take = (each: WaitingRuns, counted: number) => {
       each.counted = counted
       each.since -= before.get(each)!

@@ -35,7 +35,7 @@ type Accepted = Result.Result<Acceptance, AcceptanceRefused>
 
 type Ending = Pick<RunEnd, "run_id" | "outcome" | "wantsRun" | "isChecked">
 
-/** What a step does for one caller. */
+/** A step's task for one caller. */
 type Item =
   | ({ readonly _tag: "Accept" } & ToAccept)
   | ({ readonly _tag: "End" } & RunEnd)
@@ -116,7 +116,7 @@ export class Steps extends Context.Service<
 
         const now = () => DateTime.makeUnsafe(clock.currentTimeMillisUnsafe())
 
-        /** What a step with these items knows of leaders. */
+        /** The leaders that a step with these items knows of. */
         const leadersFor = (accepting: ReadonlyArray<ToAccept>, found: ReadonlyArray<FoundLeaders>) => {
           const time = stopwatch(clock)
           const leaderless = new Set(found.flatMap(({ leaderless, unknown }) => [...leaderless, ...unknown]))

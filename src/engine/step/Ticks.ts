@@ -139,7 +139,7 @@ export class Ticks extends Context.Service<
         for (const run of yield* runs.expireApprovals(yield* DateTime.now)) outcomes.recorded(run)
       })
 
-      /** What `whenDue` was given. */
+      /** The work given to `whenDue`. */
       const others = new Map<DueWork, Effect.Effect<void>>()
       const running = yield* FiberMap.make<DueWork>()
       const runOthers = (due: ReadonlySet<DueWork>) =>
@@ -201,7 +201,7 @@ export class Ticks extends Context.Service<
       const sendAgain = (run: Pick<OutState, "run_id">) =>
         withRun(run, (run) => Effect.sync(() => sender.send(run, { again: true })))
 
-      /** What is done with a run that was offered to a leader over HTTP. Once all of those are absent, nobody works on it. */
+      /** Handles a run that was offered to a leader over HTTP. Once all of those are absent, nobody works on it. */
       const lookOverHttp = ({ admitted_at, sent_at, stop_at, ...run }: OutState, now: number) => {
         if (sent_at === undefined && stop_at === undefined && now - admitted_at!.epochMilliseconds >= resendAfter) {
           outcomes.progress(run.run_id, { sent_at: DateTime.makeUnsafe(now) })
@@ -211,12 +211,12 @@ export class Ticks extends Context.Service<
         return Effect.flatMap(bus.queue(run.team), ({ consumers }) => (consumers > 0 ? sendAgain(run) : Effect.void))
       }
 
-      /** What is done with a run that is out. `since`: the last look, or none if this process begins. */
+      /** Handles a run that is out. `since`: the last look, or none if this process begins. */
       const look = (run: OutState, now: number, since: number | undefined): Effect.Effect<void, Unavailable> => {
         const { admitted_at, run_id, sent_at, stop_at, team } = run
         if (run.over_http) return lookOverHttp(run, now)
         const age = now - DateTime.toEpochMillis(sent_at ?? admitted_at!)
-        // What the broker of a process before had is lost with it. A run of this millisecond may be our own.
+        // Prompts in the broker of an earlier process are lost with it. A run of this millisecond may be our own.
         const isLost = !bus.durable && since === undefined && DateTime.toEpochMillis(admitted_at!) < begunAt
         if (stop_at !== undefined) {
           if (isLost) return steps.release([run_id])
@@ -259,7 +259,7 @@ export class Ticks extends Context.Service<
       ]
       const mayBe = (due: ReadonlySet<DueWork>, work: ReadonlyArray<DueWork>) => work.some((each) => due.has(each))
 
-      /** What looks that need not be made would find. */
+      /** Sets the state as if the looks that need not be made had been made. */
       const skip = (due: ReadonlySet<DueWork>) => {
         if (!mayBe(due, ["deadlines", "out"])) repliesWaitSince = undefined
         if (!due.has("waiting")) stopped = []

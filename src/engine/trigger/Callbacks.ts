@@ -9,7 +9,7 @@ const maxUrl = 2_000
 
 const refused = (detail: string) => new InvalidParameter({ name: "callback_url", detail })
 
-/** What some servers decode, even twice, to a slash or a dot, and segments that are dots to those that drop `;` and the rest. */
+/** Escapes of a slash or a dot, which some servers decode even twice, and dot segments before a `;` that some drop. */
 const leadsOut = /%(25)*(2f|5c|2e)|\/\.\.?(;|%(25)*3b)/i
 
 /**
@@ -30,7 +30,7 @@ export const normalized = (text: string): Result.Result<string, string> => {
     : Result.succeed(url.href)
 }
 
-/** Of a URL that allows those below it. With a query, its path is a whole one. */
+/** The fault of a URL that allows those below it. With a query, its path is a whole one. */
 export const faultOfAllowed = (url: string): string | undefined =>
   Result.match(normalized(url), {
     onFailure: (fault) => fault,

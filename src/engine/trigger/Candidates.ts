@@ -80,7 +80,7 @@ export type MessageRequest = Pick<
   RunRequest,
   "received_at" | "wait" | "idempotency" | "thread_key" | "triggered_by"
 > & {
-  /** Of a reply: what was asked of the agent of its run. */
+  /** For a reply: the request to the agent of its run. */
   readonly agent?: AgentRequest
 }
 
@@ -93,11 +93,11 @@ export interface Candidate {
   readonly isShared?: boolean
 }
 
-/** What the next attempt of a failed run is made from. */
+/** The data for the next attempt of a failed run. */
 interface Retry {
   readonly run: WholeRun
   readonly retries: Retries
-  /** Which one it is, from 2 on. */
+  /** The attempt's number, from 2 on. */
   readonly attempt: number
   readonly received_at: DateTime.Utc
 }
@@ -270,7 +270,7 @@ export const make: Effect.Effect<Candidates, never, Settings> = Effect.gen(funct
   }
 })
 
-/** What was approved is this commit, and no other. */
+/** The approval is for this commit, and no other. */
 const exactly = ({ approval }: WebhookRow, ref: string) =>
   approval === "required" && isCommit(ref) ? { workspace_exact: true } : {}
 

@@ -52,7 +52,7 @@ export const windowOf = (
   if (value === null) return undefined
   // Another trigger must not change a run's place in its chain. No JSON begins so, so no value can make this key.
   const place = chain_depth === undefined ? "" : `chain ${chain_depth} `
-  // Of any length; two values of one JSON are one key.
+  // The value may have any length; two values of one JSON are one key.
   const key = createHash("sha256")
     .update(`${place}${Json.isNumber(value) ? Json.canonical(value) : Json.stringify(value)}`)
     .digest("base64url")

@@ -16,7 +16,7 @@ import { OnThread } from "../prompt/Evaluator.ts"
 import type { RunRequest } from "./Candidates.ts"
 import { passesAfter, type TriggerRefused } from "./Refusals.ts"
 
-/** What a webhook did with a request to a shared URL. */
+/** A webhook's result for a request to a shared URL. */
 export interface Offered {
   readonly webhook: WebhookRow
   readonly result: Result.Result<Submitted, TriggerRefused>
@@ -33,7 +33,7 @@ export interface Undecided {
 /** Offers a request to one webhook, which may have been edited; `NotFound`: it no longer shares the URL. */
 export type OfferTo = (owner: OpenedWebhook, webhook: WebhookRow, request: RunRequest) => Effect.Effect<Offered>
 
-/** Those that ignore the request for their filter alone, as far as that is known at once: mostly all but one. */
+/** The webhooks that ignore the request for their filter alone, as far as that is known at once: mostly all but one. */
 export type Ignoring = (
   owner: OpenedWebhook,
   request: RunRequest
@@ -51,7 +51,7 @@ const mostUnderWay = 20
 
 /** A webhook is offered what it refused for this long. */
 const offeredFor = Duration.minutes(10)
-/** Of a webhook: more are not offered again. */
+/** The limits of a webhook: more requests are not offered again. */
 const limits = { offers: 1_000, length: 50_000_000 }
 /** Webhooks whose offers are made at once. */
 const atOnce = 20
@@ -162,7 +162,7 @@ export const make = Effect.gen(function* () {
     }
     let keeping: Fiber.Fiber<unknown> | undefined
 
-    /** What the webhook refused for a moment is kept, and what it decided for good no longer. */
+    /** Keeps an offer that the webhook refused for a moment, and forgets one that it decided for good. */
     const decided = (offered: Offered): Effect.Effect<Offered> => {
       const refusal = Result.isFailure(offered.result) ? offered.result.failure : undefined
       const due_at = refusal && dueAfter(refusal, { now: now(), tries: 1, until })
@@ -226,7 +226,7 @@ export const make = Effect.gen(function* () {
           if (!isGone(offered)) onEnd(offered)
           settled(id)
         }
-        // Of the process's own time, since a test clock makes no webhook faster.
+        // In the process's own time, since a test clock makes no webhook faster.
         const took = now().epochMilliseconds - request.received_at.epochMilliseconds
         const timer = setTimeout(
           () => shared_by.filter(({ id }) => awaited.has(id)).forEach(leave),
@@ -261,7 +261,7 @@ export const make = Effect.gen(function* () {
         )
       })
 
-  /** Of whom this server makes offers again. */
+  /** The webhooks to which this server makes offers again. */
   const making = new Set<WebhookId>()
 
   const makeAgain = (

@@ -1,5 +1,5 @@
 /**
- * What a destination wrote comes back when its service reports new comments or messages. It must start no run: the agent would
+ * A destination's own comment or message comes back when its service reports it. It must start no run: the agent would
  * answer itself without end. Events may start runs of webhooks, as many as in a chain.
  */
 import { Effect, Predicate } from "effect"

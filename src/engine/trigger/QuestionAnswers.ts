@@ -19,7 +19,7 @@ export interface QuestionAnswer {
   /** Tells a repeat from another answer. */
   readonly request_hash: Uint8Array
   readonly triggered_by: string
-  /** Of a reply in a chat, which may follow any answer: the message and the thread in which it stands. */
+  /** For a reply in a chat, which may follow any answer: the message and the thread in which it stands. */
   readonly chat?: ChatMessage
   readonly files?: ReadonlyArray<NamedFile>
 }

@@ -22,7 +22,7 @@ export type Refused =
 /** Why a webhook's request starts no run. */
 export type TriggerRefused = Errors.InvalidParameter | Refused
 
-/** What passes, though not soon. */
+/** Refusals that pass, though not soon. */
 export const passing = {
   TeamNotRunning: "No leader of the team is connected.",
   WebhookPaused: "The webhook is paused.",

@@ -315,7 +315,7 @@ export class Trigger extends Context.Service<
           }))
         })
 
-      /** Those of them that were not edited. They are read again together: each by itself took ten times as long. */
+      /** The webhooks that were not edited. They are read again together: each by itself took ten times as long. */
       const unedited = (owner: OpenedWebhook, sharing: ReadonlyArray<WebhookRow>) =>
         sharing.length === 0
           ? Effect.succeed(sharing)
@@ -442,7 +442,7 @@ const holdOf = (webhook: WebhookRow, request: RunRequest): RunRequest["hold"] =>
   return until && DateTime.isGreaterThan(until, request.received_at) ? { for: "time", until } : undefined
 }
 
-/** What would be refused for a state that passes is ignored, if the webhook says so. */
+/** Ignores a request that is refused for a state that passes, if the webhook says so. */
 const orIgnored = <A, E>(webhook: WebhookRow, request: RunRequest, start: Effect.Effect<A, E>) =>
   webhook.when_team_stopped === "ignore" && isFromService(request)
     ? Effect.mapError(start, (refusal: E | Refused): E | Ignored => {

@@ -96,7 +96,7 @@ const engineTasks = Effect.gen(function* () {
       name: "removal of files",
       every: "10 minutes",
       alone: "tick",
-      // Those of younger ones may belong to a run that is being accepted.
+      // Younger contents may belong to a run that is being accepted.
       run: Effect.gen(function* () {
         const before = DateTime.subtract(yield* DateTime.now, { hours: 1 })
         yield* inPortions(Effect.map(files.removeContents(before), (removed) => removed > 0))

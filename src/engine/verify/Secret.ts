@@ -34,5 +34,5 @@ export const isSecretShaped = (prefix: Prefix, text: string): boolean => {
   return start === prefix && isChecksum(random, checksum)
 }
 
-/** What is stored of a key. */
+/** The hash of a key, as it is stored. */
 export const hashOf = (key: string): TokenHash => hash("sha256", key, "buffer")

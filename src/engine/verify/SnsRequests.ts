@@ -1,4 +1,4 @@
-/** What this server asks of Amazon SNS: certificates, and the confirmation of subscriptions. */
+/** This server's requests to Amazon SNS: for certificates, and to confirm subscriptions. */
 import { X509Certificate } from "node:crypto"
 import { Cache, Clock, Context, Duration, Effect, Layer, Semaphore } from "effect"
 import { Unavailable } from "../../domain/Errors.ts"

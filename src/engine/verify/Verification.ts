@@ -114,7 +114,7 @@ export const make = Effect.map(SecretKeys.SecretKeys, (keys) => {
     return checks.length === 0 ? unreadable : Verify.verify(checks, request, now)
   }
 
-  /** What a test of the URL is answered with; `undefined`: it is none. Without the body, as far as possible. */
+  /** The answer to a test of the URL; `undefined`: it is none. Without the body, as far as possible. */
   const urlCheck = (
     webhook: WebhookRow,
     request: Verify.SignedRequest

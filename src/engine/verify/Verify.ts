@@ -70,7 +70,7 @@ const placeholders = ["{body}", "{form}", "{timestamp}", "{id}", "{url}", "{meth
 
 type Placeholder = (typeof placeholders)[number]
 
-/** What is signed, cut at its placeholders. */
+/** The signed text, cut at its placeholders. */
 const partsOf = (signed: string): ReadonlyArray<Placeholder | Buffer> =>
   signed
     .split(/(\{(?:body|form|timestamp|id|url|method)\})/)

@@ -21,7 +21,7 @@ const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256
 
 /** Access tokens by their type (RFC 9068, 2.1). */
 const types: ReadonlyArray<unknown> = ["at+jwt", "application/at+jwt"]
-/** Those of many providers have a type of all JWTs, or none. So have ID tokens. */
+/** Access tokens of many providers have the type of all JWTs, or none. So have ID tokens. */
 const anyTypes: ReadonlyArray<unknown> = ["jwt", undefined]
 
 /** Claims of ID tokens only (OpenID Connect Core 1.0, 2 and 3.3.2.11). */
@@ -53,7 +53,7 @@ export interface AccessToken {
 /** Whether a bearer token looks like a JWT of the provider. Our keys do not. */
 export const isTokenShaped = (text: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]+$/.test(text)
 
-/** What a token says. The signature is not part of it: other texts can be valid signatures of the same. */
+/** The content of a token, without the signature: other texts can be valid signatures of the same. */
 export const signedPartOf = (token: string): string => token.slice(0, token.lastIndexOf("."))
 
 const invalid = (detail: string) => new Unauthorized({ detail, invalid_token: true })

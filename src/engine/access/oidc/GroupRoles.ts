@@ -1,4 +1,4 @@
-/** What people may do, by their groups at the OpenID provider. */
+/** People's permissions, by their groups at the OpenID provider. */
 import { Option, Predicate } from "effect"
 import type { Grant } from "../../../domain/access/Grant.ts"
 import type { Role } from "../../../domain/access/Roles.ts"

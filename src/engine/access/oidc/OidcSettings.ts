@@ -17,7 +17,7 @@ export interface OidcSettings {
   readonly scopes: string
   /** The claim with the groups of a person. */
   readonly groupsClaim: string
-  /** What the groups allow. */
+  /** The permissions of groups. */
   readonly roles: ReadonlyArray<GroupRole>
   /** A session ends this long after signing in. */
   readonly sessionLifetime: Duration.Duration
@@ -25,7 +25,7 @@ export interface OidcSettings {
   readonly providerName: string
   /** The audience of access tokens for `/mcp`. Absent: its address, if the server has a `PUBLIC_URL`. */
   readonly mcpAudience?: string
-  /** What clients ask for in access tokens for `/mcp`, separated by spaces. Absent: as for signing in. */
+  /** The scopes that clients ask for in access tokens for `/mcp`, separated by spaces. Absent: as for signing in. */
   readonly mcpScopes?: string
 }
 
@@ -36,7 +36,7 @@ export class Oidc extends Context.Reference("webhook-trigger/Oidc", {
   static readonly layer = (settings: Option.Option<OidcSettings>): Layer.Layer<never> => Layer.succeed(Oidc, settings)
 }
 
-/** Of what decides who a person is and what they may do. Sessions begun with other settings are void. */
+/** A hash of the settings that decide who a person is and what they may do. Sessions begun with others are void. */
 export const fingerprintOf = ({ clientId, groupsClaim, issuer, roles }: OidcSettings): Uint8Array =>
   new Uint8Array(
     createHash("sha256")

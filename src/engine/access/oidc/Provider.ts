@@ -31,11 +31,11 @@ const maxText = 256
 /** An ID token that is longer is not stored, so the provider asks the person before it signs them out. */
 const maxIdToken = 16_384
 
-/** What the browser keeps while the person is at the provider. */
+/** The data that the browser keeps while the person is at the provider. */
 interface Transaction {
   readonly state: string
   readonly nonce: string
-  /** Of PKCE. */
+  /** The verifier of PKCE. */
   readonly verifier: string
   /** Whether the person was asked to sign in again, even if signed in at the provider. */
   readonly fresh: boolean

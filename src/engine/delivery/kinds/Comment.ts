@@ -7,7 +7,7 @@ import { headOf, type Sign } from "../../egress/Signature.ts"
 import type { Dialect } from "../../markdown/Markdown.ts"
 import type { Message } from "./Sender.ts"
 
-/** Of one run. */
+/** The part of one run. */
 interface Entry {
   /** As in a message. */
   readonly order: string
@@ -35,7 +35,7 @@ type Written = Pick<Message, "event" | "order" | "title"> & {
   readonly text: string
 }
 
-/** What becomes of a comment with a run that has ended, or of a new one; `undefined`: nothing, as later runs are in it. */
+/** The content of a comment after a run, or of a new one; `undefined`: no change, as later runs are in it. */
 export const contentWith = (
   { event, order, text, title }: Written,
   dialect: Dialect,

@@ -1,4 +1,4 @@
-/** What each kind of destination implements. */
+/** The interface of each kind of destination. */
 import type { Effect } from "effect"
 import type { DestinationRow } from "../../../domain/delivery/Destination.ts"
 import type { DestinationEvent } from "../../../domain/delivery/DestinationEvent.ts"
@@ -10,7 +10,7 @@ import type { Sign } from "../../egress/Signature.ts"
 import type { MarkdownText, Shown } from "../../markdown/Shown.ts"
 import type { Button } from "../../slack/Buttons.ts"
 
-/** What is sent. */
+/** The message to be sent. */
 export interface Message {
   /** The same for all attempts of a delivery. */
   readonly id: string
@@ -20,18 +20,18 @@ export interface Message {
   readonly body: string
   /** In a line, as plain text: for notifications. */
   readonly title: string
-  /** What `target` has become for this run; empty without one. */
+  /** The value of `target` for this run; empty without one. */
   readonly target: string
   /** The page of the run, if its address is known. */
   readonly page?: string
   readonly event: DestinationEvent
   /** The run's place among others: its ID, which begins with the time. */
   readonly order: string
-  /** What it is about, unless that is an alert. */
+  /** The run that it is about, unless that is an alert. */
   readonly run?: Run
-  /** Of a run that asks, where somebody takes their clicks. */
+  /** The buttons of a run that asks, where somebody takes their clicks. */
   readonly buttons?: ReadonlyArray<Button>
-  /** What came of the question, in Slack's notation, in place of the buttons. */
+  /** The result of the question, in Slack's notation, in place of the buttons. */
   readonly outcome?: string | undefined
   /** The message is in the chat already, and this replaces it. */
   readonly written?: ChatMessage | undefined
@@ -43,17 +43,17 @@ export interface Access {
   readonly id: DestinationId
   /** The whole one, also if it is secret. */
   readonly url: string
-  /** Of a kind with a token: the token. Else what events are signed with, the newest first. */
+  /** The token, for a kind that has one. Else the secrets that events are signed with, the newest first. */
   readonly secrets: ReadonlyArray<string>
   readonly headers: Readonly<Record<string, string>>
   readonly sign: Sign
   /** The ID of the comment for this target, if there was one. */
   readonly comment?: string | undefined
-  /** Of `chain`. */
+  /** The teams, for `chain`. */
   readonly teams?: DestinationRow["chain_teams"]
 }
 
-/** What came of it. */
+/** The result of an attempt. */
 export type Sent = Answer & {
   /** Why it was no success, if the status does not say so. */
   readonly fault?: string
@@ -65,11 +65,11 @@ export type Sent = Answer & {
   readonly isBusy?: true
   /** Whom the service names as the author, as in `DestinationStore.isAuthor`. */
   readonly authors?: ReadonlyArray<string>
-  /** Of the comment that was written. */
+  /** The ID of the comment that was written. */
   readonly comment_id?: string
   /** The message that was written, to which people can reply. */
   readonly chat?: ChatMessage
-  /** Of `chain`: the run that was started. */
+  /** For `chain`: the run that was started. */
   readonly started_run?: RunId
   /** The token sees nothing of the repository, project or channel. */
   readonly isPlaceHidden?: true
@@ -89,7 +89,7 @@ export interface Email {
 
 export type Send = (post: Post) => Effect.Effect<Answer, NoAnswer>
 
-/** What senders do it with. */
+/** The operations that senders use. */
 export interface Means {
   readonly send: Send
   readonly mail: (email: Email) => Effect.Effect<Sent, NoAnswer>

@@ -36,9 +36,9 @@ export const slackMessage: Sender = (message, { secrets: [token], sign, url }, {
   return Effect.map(sent, (answer) => {
     const json = jsonOf(answer)
     const { message, ok, ...posted } = membersOf(json)
-    // What cannot be read was accepted by its status: another attempt would repeat the message.
+    // An answer that cannot be read counts as accepted by its status: another attempt would repeat the message.
     const isAccepted = json === undefined ? isSuccess(answer) : ok === true
-    // Of a message to a member, the answer's channel is another one.
+    // For a message to a member, the answer names another channel.
     const chat = written === undefined && chatMessageOf({ channel, ...posted, thread_ts })
     return isAccepted
       ? { ...answer, authors: authorsIn(message), ...(chat && { chat }) }

@@ -42,7 +42,7 @@ export interface CommentService {
   }
   /** The service reports reactions, with their author. */
   readonly reportsAuthors?: true
-  /** What `target` must be, for people. */
+  /** The required form of `target`, for people. */
   readonly form: string
 }
 

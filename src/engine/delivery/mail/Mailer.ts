@@ -123,7 +123,7 @@ const compose = ({ at, html, id, subject, text, to }: Email, from: Sender): Effe
       messageId: `<${id}@${from.address.slice(from.address.lastIndexOf("@") + 1)}>`,
       // So that no absence note answers it (RFC 3834).
       headers: { "Auto-Submitted": "auto-generated", "X-Auto-Response-Suppress": "All" },
-      // What agents wrote is never the name of a file or a URL.
+      // Text from agents is never the name of a file or a URL.
       ...{ disableFileAccess: true, disableUrlAccess: true }
     })
     return message.compile().build()
