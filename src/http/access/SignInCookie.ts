@@ -17,7 +17,7 @@ const age = Duration.minutes(10)
 
 const random = Schema.String.pipe(Schema.check(Schema.isPattern(/^[\w-]{43}$/)))
 
-/** What is needed when the provider redirects back. */
+/** The data that is needed when the provider redirects back. */
 const Pending = Schema.Struct({
   state: random,
   nonce: random,

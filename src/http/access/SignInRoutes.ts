@@ -94,7 +94,7 @@ const make = (provider: Provider, path: string) =>
       return signInCookie.set(request, redirect(url), { ...transaction, to, ...replaces })
     })
 
-    /** Of the request's own sign-in, which ends with it. */
+    /** Finishes the request's own sign-in, which ends with it. */
     const finish = (request: Request, pending: SignInCookie.Pending, network: string) =>
       Effect.gen(function* () {
         const signedIn = yield* provider.finish(redirectUri(request), queryOf(request), pending)

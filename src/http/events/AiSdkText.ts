@@ -21,7 +21,7 @@ const delta = (text: string): string => part({ type: "text-delta", id, delta: te
 
 const done = "data: [DONE]\n\n"
 
-/** What the progress of a run is to all of its followers; encoded once. */
+/** The text of a run's progress for all of its followers; encoded once. */
 export const progress = (update: Extract<RunUpdate, { readonly _tag: "Progressed" }>): string =>
   (update.text === undefined ? "" : delta(update.text)) +
   (update.activity === undefined
@@ -60,7 +60,7 @@ export const make = <Encoded>(
   }
   const whole = (text: string): string => (text === "" ? "" : textStart + delta(text) + textEnd)
 
-  /** What the client lacks of the answer, which agents often write as progress first. */
+  /** The part of the answer that the client lacks: agents often write the answer as progress first. */
   const answer = (response: string, kept: string): string => {
     if (length === undefined) return whole(response)
     const shown = kept.slice(Math.max(0, kept.length - length))

@@ -46,7 +46,7 @@ export const formatOf = (request: Request): Result.Result<Format, InvalidParamet
     : Result.fail(new NotAcceptable({ available: eventStream }))
 }
 
-/** What the client has received, as `RunWatch` takes it. */
+/** The client's place, as `RunWatch` takes it. */
 export const receivedOf = ({ headers }: Request): Result.Result<number, InvalidParameter> => {
   const id = headers["last-event-id"]
   if (id === undefined || id === "") return Result.succeed(mark.nothing)

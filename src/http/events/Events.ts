@@ -45,7 +45,7 @@ const encode = Schema.encodeSync(Schema.fromJsonString(ChangeEvent))
 const changeEvent = (event: ChangeEvent): string =>
   Sse.encoder.write({ _tag: "Event", event: "change", id: undefined, data: encode(event) })
 
-/** What has changed since the last event. */
+/** The changes since the last event. */
 class Pending {
   readonly runs = new Set<RunId>()
   readonly teams = new Set<TeamName>()
@@ -101,7 +101,7 @@ const webhooksIn = ({ requests, runs, webhooks }: ChangeEvent): ReadonlyArray<We
 ]
 
 /**
- * What a client that is limited to these teams learns of an event. Of a webhook that was deleted, the team is unknown: then
+ * The part of an event for a client that is limited to these teams. The team of a deleted webhook is unknown: then
  * the client learns only that it must load everything again.
  */
 const partFor = (

@@ -33,7 +33,7 @@ const ended = (run: Run): string => {
   }
 }
 
-/** What the webhook's caller learns: not the commands and files of the agent. */
+/** The update for the webhook's caller: without the commands and files of the agent. */
 export const withoutSteps = (update: RunUpdate): RunUpdate => {
   if (update._tag !== "Progressed" || update.steps === undefined) return update
   const { steps: _, ...rest } = update

@@ -26,10 +26,10 @@ import * as RequestFacts from "../request/RequestFacts.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Of a body other than a reply's, in bytes. */
+/** The maximum size of a body other than a reply's, in bytes. */
 const shortBody = 16 * 1024
 
-/** Of all replies that are being received or recorded, in bytes. */
+/** The maximum size of all replies that are being received or recorded, in bytes. */
 const allReplies = 4 * maxReplyBody
 
 /** Fields that a later release may have added are ignored. */

@@ -114,7 +114,7 @@ export const layer = HttpApiBuilder.group(Api, "runs", (handlers) =>
     const runEvents = yield* RunEvents
     const streams = yield* ActorStreams.make
     const starterOf = yield* Auth.makeStarter
-    /** What the actor may see of the runs that match. */
+    /** The filter for the matching runs that the actor may see. */
     const ownFilter = (conditions: typeof RunFilterParameters.Type) =>
       Effect.gen(function* () {
         const filter: RunFilter = { ...filterOf(conditions), ...(yield* TeamScope.ofActor) }

@@ -60,11 +60,11 @@ const mentioning = (description: unknown, hidden: ReadonlyArray<readonly [name: 
   return { description: typeof description === "string" ? `${description} ${text}` : text }
 }
 
-/** What is said about the members of an object. */
+/** The members of an object, as its schema describes them. */
 interface Members {
   readonly properties: ReadonlyMap<string, ReadonlyArray<unknown>>
   readonly required: ReadonlySet<string>
-  /** Of the schema itself, not of its alternatives. */
+  /** Whether the schema itself is closed, not its alternatives. */
   readonly isClosed: boolean
 }
 

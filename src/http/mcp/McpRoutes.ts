@@ -35,7 +35,7 @@ const parse = (body: Uint8Array): unknown =>
     Option.getOrUndefined
   )
 
-/** What the response says in the end, for a client that takes no events: `*\/*`, `application/json`, or no `Accept`. */
+/** The response's last message, for a client that takes no events: `*\/*`, `application/json`, or no `Accept`. */
 const asJson = async (response: Response): Promise<Response> => {
   if (!response.headers.get("content-type")?.startsWith(eventStream)) return response
   const messages = [...(await response.text()).matchAll(/^data: ?(\{.*)$/gm)].map(([, message]) => message!)

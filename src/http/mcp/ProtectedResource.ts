@@ -19,7 +19,7 @@ type Request = HttpServerRequest.HttpServerRequest
 
 interface ProtectedResource {
   readonly settings: OidcSettings
-  /** That access tokens must have. */
+  /** The audience that access tokens must have. */
   readonly audience: string
   /** Its address, for the sender of a request. */
   readonly urlFor: (request: Request) => string

@@ -15,7 +15,7 @@ const instructions =
   "Each tool starts a run of a team of AI agents, which may take minutes. A call waits up to 50 seconds for the answer, or up to 25 without a progress token. " +
   "After that, it returns the run's ID, and `get_run` returns the answer."
 
-/** What the client of this request can do. Clients of 2025 do not say it again in each request. */
+/** The abilities of this request's client. Clients of 2025 do not repeat them in each request. */
 const capabilitiesOf = (sdk: Sdk, { mcpReq: { envelope } }: ServerContext) => {
   const said = envelope as { readonly [name: string]: unknown } | undefined
   const { elicitation, extensions } = (said?.[sdk.CLIENT_CAPABILITIES_META_KEY] ?? {}) as ClientCapabilities

@@ -74,7 +74,7 @@ export const ofUnfinished = (run: Pick<Run, "held_for" | "run_id" | "status">): 
   _meta: { "webhook-trigger/run_id": run.run_id }
 })
 
-/** Of an answer in a list. */
+/** Characters of an answer in a list. */
 const shownLength = 200
 
 export const listed = (runs: ReadonlyArray<RunSummary>): CallToolResult =>

@@ -61,7 +61,7 @@ export class UnknownTool extends Data.TaggedError("UnknownTool")<{ readonly name
 /** Hears what happens to a run that is waited for, as one line. */
 export type OnProgress = (line: string) => void
 
-/** What a request says beside its arguments. */
+/** The parts of a request beside its arguments. */
 export interface Extra {
   /** Absent: the client does not want to hear. */
   readonly onProgress?: OnProgress

@@ -11,7 +11,7 @@ import { ServerFacts } from "../manage/ServerFacts.ts"
 import * as ProcessStatistics from "./ProcessStatistics.ts"
 import * as ReadOnlyRoute from "./ReadOnlyRoute.ts"
 
-/** What is read for a response. */
+/** A value that is read for a response. */
 export type Value = readonly [
   metric: Metric.Metric<number, unknown>,
   value: number,

@@ -279,7 +279,7 @@ export interface Problem<Status extends number = number> extends OfOthers {
   readonly run_id?: RunId
 }
 
-/** What the webhooks that share a URL did with a request. */
+/** The results of a request at the webhooks that share a URL. */
 export interface OfOthers {
   readonly runs?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly run_id: RunId }>
   readonly cancelled?: ReadonlyArray<RunId>

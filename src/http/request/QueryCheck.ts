@@ -58,7 +58,7 @@ const unknownIn = (values: object, { names }: Endpoint): ReadonlyArray<Fault> =>
     .map((name) => ({ pointer: name, detail }))
 }
 
-/** What a period that ends before it begins is answered with; `undefined`: it has both times, and they are in order. */
+/** The fault of a period that ends before it begins; `undefined`: it has both times, and they are in order. */
 export const periodFault = (
   { from, to }: { readonly from?: DateTime.Utc | undefined; readonly to?: DateTime.Utc | undefined },
   pointer = "to"

@@ -15,15 +15,15 @@ export interface RequestFacts {
   /** Who sent a management request. */
   readonly actor?: Requester
   readonly session_id?: string
-  /** Of the API key: the program's, or the session's. */
+  /** The API key: the program's, or the session's. */
   readonly key_id?: ApiKeyId
   readonly key_name?: string
-  /** Of a person who signed in at the provider. */
+  /** The person who signed in at the provider. */
   readonly person_id?: string
   readonly person_name?: string
   /** The teams that the sender is limited to; absent: none. */
   readonly teams?: ReadonlyArray<TeamName>
-  /** Of a leader's request. */
+  /** The key of a leader's request. */
   readonly leader_key_id?: LeaderKeyId
   readonly team?: TeamName
 }

@@ -5,7 +5,7 @@ import { TrustedProxies } from "../request/TrustedProxies.ts"
 import type { ConnectionLimits } from "./ConnectionLimits.ts"
 import * as LimitedConnections from "./LimitedConnections.ts"
 
-/** Those that expect 100 (Continue) are another event of Node's, which Effect's server handles, too. */
+/** Requests that expect 100 (Continue) are another event of Node's, which Effect's server handles, too. */
 const requestEvents = ["request", "checkContinue"] as const
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void

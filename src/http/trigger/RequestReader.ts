@@ -52,7 +52,7 @@ type Request = HttpServerRequest.HttpServerRequest
 export interface ReadRequest extends RunRequest {
   readonly webhook: OpenedWebhook
   readonly incoming: IncomingRequest
-  /** What the caller gets when the run is accepted; absent: 202. */
+  /** The response when the run is accepted; absent: 202. */
   readonly reply?: Reply
   /** The delivery's own ID counts, and not the request's `Idempotency-Key`. */
   readonly ignoresKey: boolean
@@ -88,7 +88,7 @@ export interface RequestReader {
 const traceOf = ({ headers: { traceparent } }: Request): Pick<RunRequest, "traceparent"> =>
   traceparent !== undefined && TraceContext.parse(traceparent) !== undefined ? { traceparent } : {}
 
-/** Of an event that another run of this or another server sent. */
+/** The depth in a chain, for an event that another run of this or another server sent. */
 const depthOf = ({ headers }: Request): Pick<RunRequest, "chain_depth"> =>
   /^[1-9]\d?$/.test(headers[depthHeader] ?? "") ? { chain_depth: Number(headers[depthHeader]) } : {}
 
@@ -118,7 +118,7 @@ const followBody = (
   webhook: WebhookRow,
   budget: typeof BodyBudget.Service
 ): PartialBody => {
-  /** Of the budget. */
+  /** The bytes taken from the budget. */
   let taken = 0
   const isGzip = isGzipped(request.headers)
   const keep = (chunk: Buffer) => {

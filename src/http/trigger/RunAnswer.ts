@@ -119,7 +119,7 @@ const write = (request: Request, format: Format, submitted: Submitted, others: P
 }
 
 /**
- * What a URL's answer says of the webhooks that share it, which change nothing else in it. `own`: the run of the URL's own
+ * The part of a URL's answer about the webhooks that share it; the rest stays the same. `own`: the run of the URL's own
  * webhook. They have no names and reasons here: the sender's team need not be theirs.
  */
 export const ofOthers = (

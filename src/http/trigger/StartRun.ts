@@ -52,7 +52,7 @@ interface Source {
 type Started = Source & {
   readonly read: RequestReader.ReadRequest
   readonly submitted: Submitted
-  /** What webhooks that share the URL did with it. */
+  /** The results at the webhooks that share the URL. */
   readonly others: Problems.OfOthers
 }
 

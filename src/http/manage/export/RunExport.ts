@@ -37,7 +37,7 @@ const mostUnanswered = 4
 /** Retries, since the database may be unreachable for a moment during an export. */
 const retries = Schedule.max([Schedule.exponential("200 millis"), Schedule.recurs(5)])
 
-/** Of a check that can also refuse for good. */
+/** The retries of a check that can also refuse for good. */
 const whileUnavailable = { schedule: retries, while: ({ _tag }: Unauthorized | Unavailable) => _tag === "Unavailable" }
 
 type Request = HttpServerRequest.HttpServerRequest
