@@ -9,8 +9,8 @@ interface ProgramOptions extends ProcessGroup.ProcessOptions {
   /** Default: SIGTERM and 5 seconds. */
   readonly stop?: ProcessGroup.Stop
   /**
-   * What makes it stop by itself, written to its standard input. That stays open until its output is complete. If the output
-   * is not complete after the stop's grace, the signal follows.
+   * The text that makes it stop by itself, written to its standard input. That stays open until its output is complete.
+   * If the output is not complete after the stop's grace, the signal follows.
    */
   readonly interrupt?: string
 }
@@ -23,7 +23,7 @@ interface Ending {
   readonly errors: string
 }
 
-/** What reads a program's standard output. */
+/** A reader of a program's standard output. */
 export interface Output<A> {
   /** Returns false when it can take no more; then the program is killed. */
   readonly write: (chunk: Buffer) => boolean
@@ -43,7 +43,7 @@ const maxOutput = maxAnswer + "\r\n".length
 
 /**
  * The whole output, without one trailing newline. An exit code other than 0 is a failure with the end of the standard error.
- * Of an output that is too long for an answer, more is returned than an answer may have. `heard` is called at each piece.
+ * An output that is too long for an answer is cut, but remains too long for one. `heard` is called at each piece.
  */
 export const wholeText = (heard?: () => void): Output<string> => {
   const chunks: Array<Buffer> = []

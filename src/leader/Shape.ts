@@ -16,7 +16,7 @@ import type { LeaderAnswer, LeaderError } from "./Leader.ts"
 /** The CPU time of a check, in milliseconds. Nothing else happens in this process meanwhile. */
 const checkTime = 20
 
-/** What an answer that takes longer to check has wrong, only the server finds out. */
+/** Only the server finds the faults of an answer that takes longer to check. */
 const faultsOf = (schema: JsonObject, response: string): ReadonlyArray<Fault> =>
   Result.match(readAnswer(response), {
     onFailure: (faults) => faults,
@@ -32,7 +32,7 @@ const faultsOf = (schema: JsonObject, response: string): ReadonlyArray<Fault> =>
 const correction = (faults: ReadonlyArray<Fault>): string =>
   `The answer must be JSON that matches its schema, and nothing else. It does not match:\n${linesOf(faults)}\n\nAnswer again, with the corrected JSON only.`
 
-/** Of the first answer, the second prompt has so much, in characters. */
+/** The maximum length of the first answer in the second prompt, in characters. */
 const mostOfAnswer = 64 * 1024
 
 /** In the session of the first turn. An agent that has none gets what was said in it. */
@@ -68,7 +68,7 @@ const sumOf = (first: AgentUsage = {}, second: AgentUsage = {}): AgentUsage => (
   )
 })
 
-/** What both turns have reported. */
+/** The report of both turns. */
 const together = (first: AgentReport, second: AgentReport = {}): AgentReport => {
   const usage = sumOf(first.usage, second.usage)
   return { ...first, ...second, ...(Struct.keys(usage).length > 0 && { usage }) }
@@ -77,7 +77,7 @@ const together = (first: AgentReport, second: AgentReport = {}): AgentReport => 
 /** The correction needs one turn, or two if the agent looks something up. */
 const turnsOfCorrection = 2
 
-/** What the second prompt may still cost, in few turns; `undefined`: nothing. */
+/** The limits for the second prompt: the remaining cost, and few turns; `undefined`: nothing is left. */
 const restOf = (request: AgentRequest = {}, { usage }: AgentReport): AgentRequest | undefined => {
   const { max_cost, max_turns } = request
   const rest = { ...request, ...(max_turns !== undefined && { max_turns: Math.min(max_turns, turnsOfCorrection) }) }

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import * as Lock from "./workspace/Lock.ts"
 
-/** What their names begin with. */
+/** The beginnings of their names. */
 const prefixes = ["webhook-tools-", "webhook-files-", "webhook-schema-"] as const
 
 /**

@@ -5,7 +5,7 @@ import type { AgentReport } from "../domain/run/AgentReport.ts"
 import { isNothing, mergeProgress, type Progress, readReport } from "../domain/run/Progress.ts"
 import { maxFile, mostFiles, type SentFile } from "../domain/run/RunFile.ts"
 
-/** What a handler can do while it works on a prompt. */
+/** A handler's means while it works on a prompt. */
 export interface LeaderWork {
   /**
    * Reports progress, as often as the handler likes: reports within a quarter of a second are sent as one. It never fails
@@ -31,7 +31,7 @@ export const untilSent = Schedule.jittered(
 /** The shortest time between two reports that are sent. */
 const interval = Duration.millis(250)
 
-/** What is still unsent when the scope closes is sent then. */
+/** Unsent progress is sent when the scope closes. */
 export const make = (
   { file, progress: send, sendFile }: Delivery,
   keep: (report: AgentReport) => void

@@ -1,4 +1,4 @@
-/** Which service sent a request, by what its samples have in common with it. Browser-safe. */
+/** The service that sent a request, found by what its samples have in common with it. Browser-safe. */
 import { filter } from "../domain/prompt/Filter.ts"
 import type { Sample } from "./Recipe.ts"
 import { type RecipeName, recipeNames, recipes } from "./Recipes.ts"

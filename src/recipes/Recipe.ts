@@ -26,9 +26,9 @@ export interface Recipe {
   readonly label: string
   /** The name that a webhook made from it has at first. */
   readonly name: string
-  /** What it does, as a sentence. */
+  /** Its effect, as a sentence. */
   readonly summary: string
-  /** Which requests start a run, and how, in a few words each. */
+  /** The requests that start a run, and how, in a few words each. */
   readonly starts: ReadonlyArray<string>
   /** Where the answers belong, with the target for a request of this service. */
   readonly destination?: { readonly kind: DestinationKind; readonly target: string }
@@ -36,14 +36,14 @@ export interface Recipe {
   readonly secret: SecretOrigin
   readonly settings: Partial<SettingValues>
   readonly prompt_template: string
-  /** What is set at the service, in this order; its own words are in “quotes”. */
+  /** The settings to make at the service, in this order; its own words are in “quotes”. */
   readonly steps: ReadonlyArray<string>
-  /** What goes into a file there; `TRIGGER_URL` and `SECRET` stand for what they say. */
+  /** The content of a file there; `TRIGGER_URL` and `SECRET` stand for what they say. */
   readonly config?: { readonly file: string; readonly text: string }
-  /** What else is good to know. */
+  /** Notes on what else is good to know. */
   readonly notes: ReadonlyArray<string>
   readonly sample: Sample
-  /** What the service says of the requests that it sends. */
+  /** The service's documentation of its requests. */
   readonly documentation: string
 }
 

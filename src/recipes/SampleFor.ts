@@ -35,7 +35,7 @@ const isRead = ({ variables }: SampledWebhook, input: Input): boolean =>
 
 const inputOf = ({ headers, payload }: Sample): Input => ({ payload, headers, query: {} })
 
-/** What a service of this preset sends, if the webhook takes that. */
+/** The input that a service of this preset sends, if the webhook takes that. */
 const serviceInput = (webhook: SampledWebhook): Input | undefined => {
   const preset = webhook.verification?.preset
   if (preset === undefined || webhook.input !== "payload") return undefined

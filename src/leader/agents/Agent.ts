@@ -1,4 +1,4 @@
-/** What the service knows of agents: how one answers a prompt, and how a preset makes one of the operator's options. */
+/** The interface of agents: how one answers a prompt, and how a preset makes one of the operator's options. */
 import type { Effect, Result } from "effect"
 import type { Prompt } from "../../bus/Bus.ts"
 import type { AgentReport } from "../../domain/run/AgentReport.ts"
@@ -21,7 +21,7 @@ export interface Task {
   readonly report: (report: AgentReport) => void
 }
 
-/** What answers a team's prompts: a program, or an endpoint. */
+/** A program or an endpoint that answers a team's prompts. */
 export interface Agent {
   /** As people know it: `Claude Code`. */
   readonly title: string
@@ -38,7 +38,7 @@ export interface Preset {
   readonly title: string
   /** Options that make it work, as an example. */
   readonly example: string
-  /** What to do if it does not answer. */
+  /** Advice for when it does not answer. */
   readonly help: string
   /** The agent with the operator's options, or what is wrong with them. */
   readonly agent: (options: ReadonlyArray<string>) => Result.Result<Agent, string>

@@ -16,7 +16,7 @@ import { makePace } from "./Pace.ts"
 /** The operator's option for an agent without the tools. */
 export const noTools = "--no-tools"
 
-/** What an agent gets. */
+/** The tools that an agent gets. */
 export interface Tools {
   /** The path of Node, which serves the tools on its standard input and output. */
   readonly command: string
@@ -28,11 +28,11 @@ export interface Tools {
   readonly ask: (question: string, suggestions: ReadonlyArray<unknown>) => void
 }
 
-/** Of a run. Further ones are closed. */
+/** Maximum connections of a run. Further ones are closed. */
 const mostConnections = 16
-/** Of a run: each is a paragraph of what the person reads. */
+/** Maximum questions of a run: each is a paragraph of what the person reads. */
 const mostQuestions = 10
-/** Of all of them, in UTF-16 code units, as of an answer. */
+/** Maximum length of all questions, in UTF-16 code units, as of an answer. */
 const longestQuestions = maxAnswer
 /** Milliseconds from one line of progress that is shown to the next. */
 const betweenLines = 100
@@ -91,7 +91,7 @@ const _meta = { "anthropic/alwaysLoad": true }
 
 const result = (text: string, isError = false) => ({ content: [{ type: "text" as const, text }], isError })
 
-/** What the agent does with the tools, and the question that it has asked. */
+/** The agent's use of the tools, and the question that it has asked. */
 const uses = ({ progress, prompt, report }: Pick<Task, "progress" | "prompt" | "report">) => {
   const mayAsk = prompt.agent?.may_ask !== false
   const asked = Deferred.makeUnsafe<void>()

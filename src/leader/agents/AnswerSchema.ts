@@ -1,8 +1,8 @@
-/** Which schemas of answers can be handed to a program or an endpoint: each knows a part of JSON Schema, and fails on the rest. */
+/** The answer schemas that a program or an endpoint takes: each knows a part of JSON Schema, and fails on the rest. */
 import { Predicate } from "effect"
 import type { JsonObject } from "../../domain/webhook/WebhookSettingKinds.ts"
 
-/** What all of them know. */
+/** The keywords that all of them know. */
 const known = [
   ...["$defs", "$ref", "additionalProperties", "anyOf", "const", "description", "enum", "items", "maxItems", "maximum"],
   ...["minItems", "minimum", "pattern", "properties", "required", "title", "type"]
@@ -45,7 +45,7 @@ const areOf = (types: ReadonlyArray<unknown>, values: unknown): boolean =>
     return type !== "object" && (types.includes(type) || (types.includes("integer") && Number.isInteger(value)))
   })
 
-/** What only some engines of regular expressions have: lookaround, named groups, references, properties, and lazy repetition. */
+/** Syntax that only some engines know: lookaround, named groups, references, properties, and lazy repetition. */
 const unusualPattern = /\(\?(?!:)|\\[1-9bBckpPuxX]|[*+?}][?+]/
 
 const isCommonPattern = (pattern: unknown): boolean => {
@@ -80,7 +80,7 @@ const isStrictPart = (part: JsonObject, definitions: ReadonlyArray<string>): boo
   )
 }
 
-/** What OpenAI's limits count. */
+/** The amounts that OpenAI limits. */
 const strictLimits = { depth: 10, properties: 5_000, characters: 120_000, enumValues: 1_000 }
 
 const isWithinLimits = (schema: JsonObject): boolean => {
@@ -103,7 +103,7 @@ const isWithinLimits = (schema: JsonObject): boolean => {
   )
 }
 
-/** What OpenAI takes as `strict`: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas */
+/** OpenAI's `strict` schemas: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas */
 export const isStrict = (schema: JsonObject): boolean => {
   const plain = withoutDraft(schema)
   const definitions = Object.keys((plain.$defs ?? {}) as object)

@@ -1,4 +1,4 @@
-/** What webhooks may choose of a program that leads a team. Its operator says so, before the program's own options. */
+/** The choices of webhooks with a program that leads a team. Its operator sets them before the program's options. */
 import { type Effect, Result } from "effect"
 import parseArgv from "string-argv"
 import { type AgentRequest, type RefusablePart, refusableParts, settingOf } from "../../domain/run/AgentRequest.ts"
@@ -47,7 +47,7 @@ export const readBounds = (
 
 const listed = (names: Iterable<string>): string => [...names].join(", ")
 
-/** What programs call what a webhook may ask for. */
+/** Programs' names for the options that a webhook may ask for. */
 export interface RequestOptions {
   /** The option for the model; further ones are other names for it. */
   readonly model: ReadonlyArray<string>

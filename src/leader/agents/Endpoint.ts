@@ -48,7 +48,7 @@ interface StreamEvent {
   readonly data: unknown
 }
 
-/** What the stream of a chat ends with, in the place of an event's data. */
+/** The end of a chat's stream, in the place of an event's data. */
 export const streamEnd = "[DONE]"
 
 /** Sends the request and reads the events until the stream ends. Interruption aborts it. */

@@ -11,7 +11,7 @@ const longest = 1024 * 1024
 
 const lineFeed = 10
 
-/** Of one run, however many connections its programs open. */
+/** The pace of one run, however many connections its programs open. */
 export const makePace = () => {
   /** When the calls so far are paid for. */
   let until = 0

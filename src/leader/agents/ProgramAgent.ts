@@ -20,7 +20,7 @@ import { limiting } from "./output/Limits.ts"
 import * as SessionTotals from "./output/SessionTotals.ts"
 import { inSession, SessionLost } from "./Session.ts"
 
-/** What the program is started with. */
+/** The settings that the program is started with. */
 interface Invocation {
   /** The operator's, and those for what the webhook asks for. */
   readonly options: ReadonlyArray<string>
@@ -34,9 +34,9 @@ interface AgentProgram extends Pick<Preset, "title" | "example" | "help">, Event
   readonly program: string
   /** Its arguments. The prompt is on its standard input, never among them. */
   readonly args: (invocation: Invocation) => ReadonlyArray<string>
-  /** What its standard input gets. Default: the prompt's text. */
+  /** The text for its standard input. Default: the prompt's text. */
   readonly input?: (prompt: Prompt) => string
-  /** What ends its work when it is written to its standard input. Default: only signals do. */
+  /** A text that ends its work when it is written to its standard input. Default: only signals do. */
   readonly interrupt?: string
   /** How it gets the tools: more options, which precede the operator's, and more variables of its environment. */
   readonly tools: (tools: Tools) => {
@@ -54,7 +54,7 @@ interface AgentProgram extends Pick<Preset, "title" | "example" | "help">, Event
     readonly takes: (schema: JsonObject) => boolean
   }
   readonly requests: RequestOptions
-  /** What a session has used in all, from its own files: for a run that is stopped before it reports that. */
+  /** The whole usage of a session, from its own files: for a run that is stopped before it reports that. */
   readonly totalsOf?: (
     session: string,
     environment: Readonly<Record<string, string | undefined>>
@@ -209,7 +209,7 @@ const programAgent = (its: AgentProgram, words: ReadonlyArray<string>, bounds: B
   }
 }
 
-/** Those that the program does not keep itself. */
+/** The limits that the program does not keep itself. */
 const countedLimits = ({ requests }: AgentProgram, { max_cost, max_turns }: AgentRequest = {}): AgentRequest => ({
   ...(max_turns !== undefined && requests.max_turns === undefined && { max_turns }),
   ...(max_cost !== undefined && requests.max_cost === undefined && { max_cost })

@@ -34,7 +34,7 @@ interface ClaudeReading extends Reading {
   readonly hasResult?: boolean
   /** Agents and commands of it work in the background; when they end, it begins another turn. */
   readonly hasTasks?: boolean
-  /** What it last gave to the tool for its answer, as JSON. */
+  /** The last input of the tool for its answer, as JSON. */
   readonly shaped?: string
 }
 
@@ -65,14 +65,14 @@ const tokensOf = (input: unknown, cached: unknown, created: unknown, output: unk
   output_tokens: output
 })
 
-/** Of the turn, without subagents. */
+/** The usage of the turn, without subagents. */
 const turnUsage = (event: unknown) => {
   const usage = at(event, "usage")
   const [input, output] = [at(usage, "input_tokens"), at(usage, "output_tokens")]
   return tokensOf(input, at(usage, "cache_read_input_tokens"), at(usage, "cache_creation_input_tokens"), output)
 }
 
-/** Of all models, so with subagents; since about 2.1.277, of the whole session. */
+/** The tokens of all models, so with subagents; since about 2.1.277, of the whole session. */
 const modelTokens = (models: Readonly<Record<string, unknown>>) => {
   const sum = (field: string) => sumOf(...Object.values(models).map((model) => at(model, field)))
   const [input, output] = [sum("inputTokens"), sum("outputTokens")]

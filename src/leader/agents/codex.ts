@@ -19,7 +19,7 @@ import {
 import { programPreset } from "./ProgramAgent.ts"
 import { uuid } from "./Session.ts"
 
-/** What Codex does, of an item that it has begun. */
+/** The activity of Codex, from an item that it has begun. */
 const activityOfItem = (item: unknown): string | undefined => {
   switch (at(item, "type")) {
     case "command_execution":

@@ -34,7 +34,7 @@ const ended = (reading: Reading, response: unknown): Reading =>
     }
   )
 
-/** What the model writes, of an event. */
+/** The text that the model writes in an event. */
 const writtenResponse = (event: unknown): string | undefined => {
   const type = at(event, "type")
   return type === "response.output_text.delta" || type === "response.refusal.delta" ? textAt(event, "delta") : undefined
@@ -80,7 +80,7 @@ const responses: Events = {
 
 const choiceOf = (event: unknown): unknown => listAt(event, "choices")[0]
 
-/** What the model writes, of an event. */
+/** The text that the model writes in an event. */
 const writtenChat = (event: unknown): string | undefined => {
   const delta = at(choiceOf(event), "delta")
   return textAt(delta, "content") ?? textAt(delta, "refusal")
@@ -126,7 +126,7 @@ interface Api {
   readonly path: string
   readonly events: typeof responses
   readonly body: (options: OpenaiOptions, prompt: string, session?: string) => object
-  /** What the body has for an answer with this schema. */
+  /** The part of the body for an answer with this schema. */
   readonly format: (schema: object) => object
 }
 

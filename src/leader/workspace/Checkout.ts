@@ -11,7 +11,7 @@ import type { Commit } from "./Mirror.ts"
 import * as Tools from "./Tools.ts"
 import type { Repository } from "./Workspace.ts"
 
-/** What a copy had when it was set up, and an agent may have changed since. */
+/** The state of a copy when it was set up, which an agent may have changed since. */
 export interface Made {
   /** Git's configuration. */
   readonly config: string
@@ -84,7 +84,7 @@ each() {
 }
 each`
 
-/** What an agent may have changed in the submodules of these commits; none if they have strange names, or git does not go there. */
+/** The changeable state of these commits' submodules; none if they have strange names, or git does not go there. */
 const modulesOf = (
   checkout: Checkout,
   ...commits: ReadonlyArray<string>
@@ -219,7 +219,7 @@ const leadsElsewhere = (folder: string, path: string): boolean =>
       lstatSync(join(folder, ...names.slice(0, index + 1)), { throwIfNoEntry: false })?.isSymbolicLink()
     )
 
-/** What follows each checkout. */
+/** The steps after each checkout. */
 const setUp = (checkout: Checkout) =>
   Effect.gen(function* () {
     const { lfs, setup, setupTimeout, submodules } = checkout.repository
@@ -244,7 +244,7 @@ const setUp = (checkout: Checkout) =>
 /** A large folder must not delay the answer for long. */
 const measureTimeout = "20 seconds"
 
-/** What the folder has that the base does not, committed or not, in tracked and new files. */
+/** The folder's differences from the base, committed or not, in tracked and new files. */
 export const measure = (checkout: Checkout, base: string): Effect.Effect<WorkspaceReport> =>
   Effect.gen(function* () {
     const { git, run } = toolsOf(checkout)

@@ -77,7 +77,7 @@ const place = (task: Task, given: ReadonlyArray<RunFile>, { file }: Transfer) =>
     }
     const bytesOf = ({ id, missing, size }: RunFile): Effect.Effect<Uint8Array, FileMissing | LeaderError> => {
       if (missing !== undefined) return new FileMissing({ reason: missing })
-      // What was sent is the server's. What is fetched may be gone, and the run goes on without it.
+      // The server has the files that were sent. A file to be fetched may be gone, and the run goes on without it.
       return size !== undefined
         ? Effect.catchTag(file(id), "Unavailable", ({ detail }) => cannotPlace(detail))
         : Effect.catchTag(file(id), "Unavailable", () => new FileMissing({ reason: "The server could not get it." }))
@@ -120,7 +120,7 @@ const faultOf = (name: Buffer, found: Stats): string | undefined => {
     : "It is no regular file. Copy its content to one."
 }
 
-/** What is directly in `out`, by its name. */
+/** The entries directly in `out`, by their names. */
 const leftIn = (folder: string): ReadonlyMap<string, Left> => {
   const out = join(folder, "out")
   const files = new Map<string, Left>()

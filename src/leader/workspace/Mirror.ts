@@ -13,7 +13,7 @@ export interface Commit {
   /** The folder of the mirror. */
   readonly mirror: string
   readonly sha: string
-  /** What people are told: the mirror was damaged, and this is a new one. */
+  /** A note for people: the mirror was damaged, and this is a new one. */
   readonly note?: string
 }
 
@@ -45,7 +45,7 @@ const isFetched = (ref: string): boolean => /^refs\/(heads|tags)\//.test(ref)
 const isOfSystem = ({ message }: LeaderError): boolean =>
   message.endsWith(Tools.tookTooLong) || /No space left|quota exceeded|Permission denied|Read-only file/i.test(message)
 
-/** What git complains of, without the command that failed. */
+/** Git's complaint, without the command that failed. */
 const complaintIn = (message: string): string => /(?:error|fatal): (.*)/.exec(message)?.[1] ?? message.split("\n")[0]!
 
 /** The number of a repository's newest mirror. Damaged ones before it stay, as older copies use their objects. */
@@ -108,7 +108,7 @@ const at = (tools: Tools.Tools, mirror: string, url: string) => {
       if (ref === "HEAD" || ref.startsWith("refs/")) return fetched(`+${ref}:${own}/${ref}`, `${own}/${ref}`)
       return Effect.catch(find(`refs/heads/${ref}`), () => find(`refs/tags/${ref}`))
     },
-    /** What git cannot read there; `undefined`: nothing. Goes through the whole history, and the files of the commit. */
+    /** The damage that git finds; `undefined`: none. Goes through the whole history, and the files of the commit. */
     damage: (sha?: string): Effect.Effect<string | undefined> =>
       Effect.gen(function* () {
         if (sha !== undefined) yield* git("-c", `alias.files=${readFiles}`, "files", sha)

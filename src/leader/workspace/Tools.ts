@@ -25,8 +25,8 @@ const environmentOf = (place: Place) => ({
 })
 
 /**
- * What an agent has written is not to run here: its hooks, and what its submodules' configurations name. A mirror's objects are
- * never removed, as copies use them, and nothing goes on there in the background.
+ * Nothing that an agent has written may run here: neither hooks nor programs that its submodules' configurations name.
+ * A mirror's objects are never removed, as copies use them, and nothing goes on there in the background.
  */
 const always = [
   ...["core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false", "push.recurseSubmodules=no"],
@@ -43,7 +43,7 @@ const longest = "15 minutes"
 export const tookTooLong = `it did not end within ${longest}`
 
 export interface Tools {
-  /** What the program prints. */
+  /** Runs a program, and returns its output. */
   readonly run: (command: string, ...args: ReadonlyArray<string>) => Effect.Effect<string, LeaderError>
   /** The same of git; the failure says what of. `env`: more variables. */
   readonly git: (

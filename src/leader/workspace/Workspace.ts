@@ -99,14 +99,14 @@ const given = (folder: string, place: Place): Effect.Effect<Workspace> => {
   return Effect.as(Effect.ignore(endLeft), { use })
 }
 
-/** What is known of a folder once it is complete. Without it, the folder is made anew. */
+/** The facts about a folder once it is complete. Without them, the folder is made anew. */
 interface State extends Checkout.Made {
   readonly url: string
   /** The commit that was checked out and set up last. */
   readonly base: string
   /** It is moved to another commit, or the setup after that has failed. */
   readonly isMoving: boolean
-  /** Of a run without a thread, whose folder ends with it. */
+  /** Whether it belongs to a run without a thread, and ends with it. */
   readonly once: boolean
   /** When its last run began or ended, in milliseconds. */
   readonly used: number
@@ -126,7 +126,7 @@ const writeState = (lock: string, state: State): void => {
   renameSync(written, join(lock, "state.json"))
 }
 
-/** What git says when it cannot read a repository, as after a crash. The copy's mirror may be the cause. */
+/** Git's messages when it cannot read a repository, as after a crash. The copy's mirror may be the cause. */
 const isUnreadable =
   /(?:^|\()git (?:clone|checkout|fetch) failed: [\s\S]*(?:object|corrupt|packfile|packed-refs|unable to read|not a tree|inflate|repository)/i
 

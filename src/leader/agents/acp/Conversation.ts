@@ -20,7 +20,7 @@ import { denied, updates, withResponse } from "./Updates.ts"
 export interface AcpOptions {
   readonly command: string
   readonly args: ReadonlyArray<string>
-  /** What it may do, and what people are asked for, besides. */
+  /** The kinds of tools that it may use; and those that people are asked for, besides. */
   readonly allowed: Kinds
   readonly asked: Kinds
   /** How it signs in: the id of one of the methods that it offers. Default: it is signed in already. */
@@ -34,7 +34,7 @@ interface AcpTask extends Pick<Task, "heard" | "place" | "progress" | "prompt" |
   /** The tools that the agent gets. */
   readonly tools?: Tools
   readonly asked: ReturnType<typeof makeAsked>
-  /** What a person has allowed it to do. */
+  /** The permission that a person has granted it. */
   readonly granted: string | undefined
   readonly totals: ReturnType<typeof SessionTotals.make>
 }

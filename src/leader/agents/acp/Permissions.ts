@@ -1,4 +1,4 @@
-/** What an agent may do, as it asks for it over the Agent Client Protocol. */
+/** An agent's permissions, as it asks for them over the Agent Client Protocol. */
 import { Result } from "effect"
 import { RecentMap } from "../../../runtime/RecentMap.ts"
 import type { Task } from "../Agent.ts"
@@ -32,7 +32,7 @@ const kindOf = (request: unknown): string => textAt(request, "toolCall", "kind")
 const isOwn = (request: unknown): boolean =>
   kindOf(request) === "other" && isOwnTool(textAt(request, "toolCall", "title"))
 
-/** What the agent wants to do: `execute: npm test`. */
+/** The use of a tool that the agent asks for: `execute: npm test`. */
 const wantedIn = (request: unknown): string => `${kindOf(request)}: ${textAt(request, "toolCall", "title") ?? "a tool"}`
 
 /** The names of the request's options of this kind. */
@@ -74,7 +74,7 @@ export const makeAsked = () => {
         [...grants, ...namesOf(request, "reject_once")]
       ] as const
     },
-    /** What the prompt grants. Only people can reply so: what a webhook's caller writes grants nothing. */
+    /** The permission that the prompt grants. Only people can reply so: a text of a webhook's caller grants nothing. */
     grantedBy: (
       { prompt, said = prompt.prompt }: Pick<Task, "prompt" | "said">,
       session: string | undefined

@@ -1,4 +1,4 @@
-/** What an agent reports over the Agent Client Protocol (version 1), as a reading. */
+/** An agent's reports over the Agent Client Protocol (version 1), as a reading. */
 import type { StepReport } from "../../../domain/run/Step.ts"
 import type { Events } from "../output/EventReader.ts"
 import {
@@ -20,11 +20,11 @@ import {
 
 /** The last message is the answer; those before it accompany the work. */
 interface AcpReading extends Reading {
-  /** Of the message that is being written. Not every agent gives its messages ids. */
+  /** The ID of the message that is being written. Not every agent gives its messages ids. */
   readonly messageId?: string
   /** Text after a tool was used is another message, if messages have no ids. */
   readonly isInterrupted?: boolean
-  /** What is written next is why it failed. */
+  /** The text that follows says why it failed. */
   readonly hasFailed?: boolean
 }
 

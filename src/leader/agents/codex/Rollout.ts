@@ -40,7 +40,7 @@ const totalsIn = (line: string): SessionUsage | undefined => {
   }
 }
 
-/** What the session has used in all, as far as its file says it. */
+/** The whole usage of the session, as far as its file says it. */
 export const totalsOf = (
   session: string,
   { CODEX_HOME, HOME = "" }: Readonly<Record<string, string | undefined>>

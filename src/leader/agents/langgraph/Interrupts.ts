@@ -26,7 +26,7 @@ export const asQuestion = (interrupts: ReadonlyArray<unknown>) => ({
   suggestions: interrupts.length === 1 ? suggestionsIn(interrupts[0]) : []
 })
 
-/** What the graph resumes with. `isFromPerson`: the reply may approve the use of a tool. Any other reply rejects it. */
+/** The values that the graph resumes with. `isFromPerson`: the reply may approve a tool's use. Any other rejects it. */
 export const asResume = (interrupts: ReadonlyArray<unknown>, reply: string, isFromPerson: boolean): unknown => {
   const isApproved = isFromPerson && /^approve$/i.test(reply.trim())
   const decision = isApproved ? { type: "approve" } : { type: "reject", message: reply }

@@ -6,7 +6,7 @@ import { at, failing, listAt, type Reading, reporting, sumOf, textAt, toolCall, 
 interface RunReading extends Reading {
   /** The server's id of the run. */
   readonly runId?: string
-  /** What the graph waits for. */
+  /** The interrupts that the graph waits for. */
   readonly interrupts?: ReadonlyArray<unknown>
 }
 

@@ -30,7 +30,7 @@ export const eventLines = (
       lines.end()
       const reading = reader.reading()
       const hasEndedWell = status === "exit code 0" || status === "terminated"
-      // What it said last is the answer only once it is done.
+      // Its last message is the answer only once it is done.
       const said = reading.isDone || !reading.answer ? "" : `\n\nIts last message: ${reading.answer}`
       const failure = `${hasEndedWell ? silence : status}${errors && `: ${errors}`}${said}`
       // Not by its last message, which may be about such limits.

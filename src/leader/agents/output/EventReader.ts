@@ -3,7 +3,7 @@ import type { StepReport } from "../../../domain/run/Step.ts"
 import type { Task } from "../Agent.ts"
 import { isOwnTool, nothing, type Reading, textAt } from "./Reading.ts"
 
-/** What an event shows of the work. */
+/** The part of the work that an event shows. */
 interface Piece extends Progress {
   /** The text is complete: one that follows is another paragraph. */
   readonly isComplete?: boolean
@@ -70,14 +70,14 @@ export interface Events {
   readonly speaker?: (event: unknown) => "model" | "tool" | undefined
   /** Whether the event shows that the model uses a tool, after which it is asked again: at the limit of turns, it is stopped before. */
   readonly usesTool?: (event: unknown) => boolean
-  /** What the event shows of the work. */
+  /** The part of the work that the event shows. */
   readonly progress: (event: unknown) => Piece | undefined
 }
 
 /** Reads events one by one. */
 export interface EventReader {
   readonly take: (event: unknown) => void
-  /** What they have shown so far. */
+  /** The reading of the events so far. */
   readonly reading: () => Reading
 }
 

@@ -1,4 +1,4 @@
-/** What a program's events, or those of an endpoint, have shown so far; and functions that read events. */
+/** The reading of the events of a program or an endpoint so far; and functions that read events. */
 
 import { Effect, Predicate } from "effect"
 import { maxAnswer } from "../../../bus/Bodies.ts"
@@ -19,11 +19,11 @@ export interface Reading {
   /** It failed in this way, for example because it reached a limit: then it is stopped, and what there is of an answer is kept. */
   readonly code?: LeaderCode
   readonly report?: AgentReport
-  /** What the session has used, if the agent counts that. Some versions of an agent count the run. */
+  /** The usage of the session, if the agent counts that. Some versions of an agent count the run. */
   readonly totals?: SessionUsage
   /** The agent's version, if it says it. */
   readonly version?: string
-  /** What the run used of it at least. */
+  /** The least that the run used of it. */
   readonly least?: SessionUsage
   /** No event that matters follows, unless the agent goes on. */
   readonly isDone?: boolean
@@ -31,10 +31,10 @@ export interface Reading {
 
 export const nothing: Reading = {}
 
-/** What a turn costs at least, if its session costs anything. */
+/** The least usage of a turn, if its session costs anything. */
 export const costsSomething: SessionUsage = { cost_usd: 1e-9 }
 
-/** What the reading amounts to, once there is nothing more to read. `silence`: the failure if there is no answer. */
+/** The result of the reading, once there is nothing more to read. `silence`: the failure if there is no answer. */
 export const conclude = (
   { answer, code, failure, limited, report }: Reading,
   silence: string
@@ -80,7 +80,7 @@ export const reporting = (reading: Reading, parts: { readonly [Part in keyof Age
   return report === undefined ? reading : { ...reading, report: { ...reading.report, ...report } }
 }
 
-/** What a whole session has used, as far as it is known and valid. */
+/** The usage of a whole session, as far as it is known and valid. */
 export const sessionUsage = (parts: { readonly [Part in keyof SessionUsage]?: unknown }): SessionUsage | undefined =>
   readReport({ session_usage: parts })?.session_usage
 
@@ -106,11 +106,11 @@ export const failing = (text: string, error: unknown = text): Pick<Reading, "fai
 
 /** The name of our server of tools. */
 export const toolServer = "webhook"
-/** What programs call one of its tools: `mcp__webhook__ask`, `webhook_ask`, `ask (webhook MCP Server)`. */
+/** Programs' names for one of its tools: `mcp__webhook__ask`, `webhook_ask`, `ask (webhook MCP Server)`. */
 const ownTool = new RegExp(`^((mcp_+)?${toolServer}_+\\w+|\\w+ \\(${toolServer} MCP Server\\))$`)
 export const isOwnTool = (name: string | undefined): boolean => ownTool.test(name ?? "")
 
-/** What agents call the object of a tool's use. */
+/** Agents' names for the object of a tool's use. */
 const objects = ["command", "file_path", "path", "filePath", "pattern", "query", "url"]
 
 /** The use of a tool in one line: the agent's own description, or the tool and what it is used on. */

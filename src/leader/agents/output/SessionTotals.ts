@@ -21,7 +21,7 @@ export const make = () => {
   const countsRuns = new Set<string>()
 
   /**
-   * What the run used; `undefined` if that is unknown. Programs do not say what they count: totals that are too small to
+   * The run's usage; `undefined` if unknown. Programs do not say what they count: totals that are too small to
    * contain both those before and the run are the run's own.
    */
   const usageOfRun = ({ least = {}, totals = {}, version = "" }: Reading, before: SessionUsage | undefined) => {
