@@ -226,7 +226,7 @@ describe("the snippets", () => {
       { preset: "event-grid", header: "x-webhook-secret" }
     ]
     const run = [
-      { preset: "twilio" },
+      ...["asana", "dropbox", "lark", "notion", "okta", "twilio"].map((preset) => ({ preset })),
       { preset: "trello" },
       { preset: "teams" },
       { preset: "grafana", timestamp_header: "x-time" },
@@ -237,9 +237,10 @@ describe("the snippets", () => {
       { preset: "hmac", header: "x-sig", algorithm: "sha512", encoding: "base64", prefix: "h=", ...own }
     ]
     const verifications = [...shown, ...others, ...run]
-    // Only Discord and Amazon SNS have their private keys.
+    // Only the service has the private key, or its provider.
+    const unshown: ReadonlyArray<string> = ["discord", "aws-sns", "google", "public-key", "jwt"]
     expect(new Set(verifications.map(({ preset }) => preset))).toEqual(
-      new Set(presetNames.filter((name) => name !== "discord" && name !== "aws-sns"))
+      new Set(presetNames.filter((name) => !unshown.includes(name)))
     )
     for (const verification of verifications) {
       const { preset } = verification

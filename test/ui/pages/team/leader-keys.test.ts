@@ -115,7 +115,7 @@ describe("the leader keys of a team", () => {
     const { page } = await openTeam("connecting")
     const ways = page.getByRole("region", { name: "How to connect a leader" })
     await ways.getByRole("tab", { name: "Over HTTP" }).click()
-    await ways.getByText(`leader --url ${ui.server.url.replace(/\/$/, "")} --key-file leader.key -- cat`).waitFor()
+    await ways.getByText(`leader --url ${ui.server.url.replace(/\/$/, "")} --key-file connecting.key -- cat`).waitFor()
     await page.context().close()
   })
 })
