@@ -57,7 +57,7 @@ export const jsonOf = (records: ReadonlyArray<object>): string =>
 /** Columns by name, and their PostgreSQL types. */
 export type ColumnTypes = Readonly<Record<string, string>>
 
-/** Of a `RunEvent`. */
+/** The types of a `RunEvent`. */
 export const eventTypes: ColumnTypes = { run_id: "uuid", at: "timestamptz" }
 
 /**

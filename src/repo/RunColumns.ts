@@ -113,7 +113,7 @@ export const isUnanswered = Statement.fragment([
 export const stopAtOf = (sql: SqlClient.SqlClient, at: Statement.Fragment, started: Statement.Fragment) =>
   sql`greatest(${at}, ${started} + r.max_work_ms * interval '1 millisecond')`
 
-/** What the agent of a run `r` that times out reported last. */
+/** The last step that the agent of a run `r` reported, for a timeout. */
 export const lastStep = Statement.fragment([
   Statement.literal(
     `(select t.steps -> -1 ->> 'title' from webhook_trigger.run_steps t where t.run_id = r.id order by t.position desc limit 1)`

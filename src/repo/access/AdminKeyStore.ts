@@ -22,7 +22,7 @@ export class AdminKeyStore extends Context.Service<AdminKeyStore>()("webhook-tri
         const stored = yield* sql`
           insert into webhook_trigger.secrets (name, hash) values ('admin_key', ${hash})
           on conflict do nothing returning name`
-        // What was shown is committed, unless the database fails then.
+        // A hash whose key was shown is committed, unless the database fails then.
         if (stored.length > 0) yield* Effect.uninterruptible(show)
       }).pipe(
         sql.withTransaction,

@@ -28,7 +28,7 @@ export const audited = (
         from (${changed}) as changed
       )`
 
-/** What events show of another row: these fields, without those that are null. */
+/** The part of another row that events show: these fields, without those that are null. */
 export const shownFields =
   (fields: ReadonlyArray<string>) =>
   (row: string): Statement.Fragment =>
@@ -38,7 +38,7 @@ export const shownFields =
         .join(", ")})) where json_typeof(value) <> 'null')`
     ])
 
-/** What events show of a webhook, a row of that name, as `jsonb`. */
+/** The fields that events show of a webhook, a row of that name, as `jsonb`. */
 const shown = (row: string): string =>
   // A function has at most 100 arguments.
   `(${[auditedFields.slice(0, 50), auditedFields.slice(50)]
@@ -48,7 +48,7 @@ const shown = (row: string): string =>
 const cut = `case when length(each.value #>> '{}') > ${auditedLength} and jsonb_typeof(each.value) in ('string', 'object')
   then to_jsonb(left(each.value #>> '{}', ${auditedLength}) || '…') else each.value end`
 
-/** What events show of a whole webhook row. */
+/** The fields that events show of a whole webhook row. */
 export const webhookFields = (sql: SqlClient.SqlClient, row: string): Statement.Fragment =>
   sql.literal(`(
     select jsonb_object_agg(each.key, ${cut}) from jsonb_each(jsonb_strip_nulls(${shown(row)})) as each

@@ -7,11 +7,11 @@ import { uuids } from "../Columns.ts"
 import { bounded } from "../database/Database.ts"
 import { isOfCurrentTeam, isRunOf, isTeamOf } from "./Ownership.ts"
 
-/** What belongs to a team. */
+/** A thing that belongs to a team. */
 export type Owned = { readonly webhook_id: WebhookId } | { readonly run_id: RunId } | { readonly thread_id: ThreadId }
 
 /**
- * Which teams things belong to. A run of a webhook belongs to the team that it was sent to, and to the webhook's current
+ * The teams of things. A run of a webhook belongs to the team that it was sent to, and to the webhook's current
  * team. So a webhook that was moved does not show the runs of its former team, and no replay goes from one team to another.
  */
 export class OwnerStore extends Context.Service<OwnerStore>()("webhook-trigger/OwnerStore", {
@@ -45,7 +45,7 @@ export class OwnerStore extends Context.Service<OwnerStore>()("webhook-trigger/O
       return (yield* found(object, limits)).length > 0
     }, bounded)
 
-    /** Those of these runs that exist, and are within the limits. */
+    /** Those of these runs that exist and are within the limits. */
     const ownedRuns = Effect.fn("OwnerStore.ownedRuns")(function* (ids: ReadonlyArray<RunId>, limits: GrantLimits) {
       const conditions = [sql`r.id = any(${uuids(sql, ids)})`, ...ofRun(limits)]
       const rows = yield* sql<{ readonly id: RunId }>`

@@ -1,4 +1,4 @@
-/** What a measurement changes: a plain function, which `AlertStore` calls while it holds the alerts. */
+/** The changes by a measurement: a plain function, which `AlertStore` calls while it holds the alerts. */
 import { DateTime, Duration } from "effect"
 import type { Alert } from "../../domain/alert/Alert.ts"
 import type { AlertEvent } from "../../domain/delivery/DestinationEvent.ts"
@@ -12,12 +12,12 @@ interface Cause extends Pick<Alert, "condition" | "threshold"> {
   readonly id?: AlertRuleId
 }
 
-/** What fulfils a condition now. */
+/** A subject that fulfils a condition now. */
 export interface Breach extends Pick<Alert, "name" | "webhook_id" | "team" | "destination_id"> {
   readonly rule: Cause
-  /** What it is about, as a rule has only one alert for it at a time. */
+  /** The subject: a rule has only one alert for it at a time. */
   readonly subject: string
-  /** What was measured; absent: for how many minutes it has been so. */
+  /** The measured value; absent: for how many minutes it has been so. */
   readonly value?: number
   /** How long it must have been so. Default: not at all. */
   readonly after?: Duration.Duration
@@ -41,7 +41,7 @@ export interface StoredAlert extends Omit<Alert, "state"> {
 interface AlertChanges {
   readonly put: ReadonlyArray<StoredAlert>
   readonly remove: ReadonlyArray<AlertId>
-  /** What is sent. */
+  /** The events to be sent. */
   readonly events: ReadonlyArray<{ readonly alert: StoredAlert; readonly event: AlertEvent }>
 }
 

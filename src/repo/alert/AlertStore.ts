@@ -156,7 +156,7 @@ export class AlertStore extends Context.Service<AlertStore>()("webhook-trigger/A
       ]
       if (webhook_id !== undefined) conditions.push(sql`webhook_id = ${webhook_id}`)
       if (owners !== undefined) {
-        // One that has not ended moves with its webhook, perhaps to a newer team.
+        // An alert that has not ended moves with its webhook, perhaps to a newer team.
         conditions.push(
           isTeamOf(sql, "a.team", owners),
           sql`(a.resolved_at is null or ${isOfCurrentTeam(sql, "a", "since")})`
@@ -212,7 +212,7 @@ export class AlertStore extends Context.Service<AlertStore>()("webhook-trigger/A
           delete from webhook_trigger.alerts
           where resolved_at < ${DateTime.toDateUtc(keptSince)} or id = any(${uuids(sql, remove)})`
         if (put.length === 0) return
-        // Of a rule that was deleted or switched off in the meantime, nothing begins.
+        // If a rule was deleted or switched off in the meantime, none of its alerts begin.
         yield* sql`
           insert into webhook_trigger.alerts (${list(alertColumns)})
           select ${list(alertColumns.map((name) => `i.${name}`))} from ${recordset(sql, alertTypes, put)}

@@ -1,4 +1,4 @@
-/** What rules of alerts measure: by index, or from the counts that are kept. */
+/** Measurements for the rules of alerts: by index, or from the counts that are kept. */
 import { DateTime, Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import type { WebhookId } from "../../domain/Id.ts"

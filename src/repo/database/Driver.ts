@@ -26,7 +26,7 @@ const closeTimeout = 2_000
 /** PostgreSQL's limit for a value: some rows have a large file. */
 const maxMessageSize = 2 ** 30
 
-/** Of the type `json`: numbers of callers stay as they were written. */
+/** The type `json`: numbers of callers stay as they were written. */
 const types = PgTypes.makeRegistry()
 types.register(PgTypes.OID.json, {
   encode: (value) => Result.succeed(Buffer.from(Json.stringify(value))),
@@ -81,7 +81,7 @@ export class Session implements SqlConnection.Connection {
     const { ended, silence } = this.options
     const settle = (exit: Exit.Exit<A, SqlError.SqlError>): undefined => {
       const error = exit._tag === "Failure" ? sqlErrorOf(exit.cause) : undefined
-      // What cancels an interrupted statement may only arrive at the next one.
+      // The cancellation of an interrupted statement may only arrive at the next one.
       if (exit._tag === "Failure" && (error === undefined || error.reason._tag === "ConnectionError")) this.retire()
       if (exit._tag === "Success" || error !== undefined) ended?.(sql, error && causeOf(error))
     }

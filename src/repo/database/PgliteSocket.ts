@@ -16,7 +16,7 @@ const idle = "I".charCodeAt(0)
 /** The type and the length of a message. */
 const header = 5
 
-/** What the driver takes for a connection to PostgreSQL: its messages go to PGlite, in this process. */
+/** A stream that the driver takes for a connection to PostgreSQL: its messages go to PGlite, in this process. */
 export class PgliteSocket extends Duplex {
   /** No statement runs, and no transaction is open. */
   isIdle = true

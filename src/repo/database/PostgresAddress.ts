@@ -1,4 +1,4 @@
-/** What `DATABASE_URL` says about connections, and what to change in it if there is none. */
+/** The connection settings in `DATABASE_URL`, and what to change in it if there is no connection. */
 import { readFileSync } from "node:fs"
 import * as Net from "node:net"
 import * as Tls from "node:tls"
@@ -52,7 +52,7 @@ export const sessionOf = (url: Redacted.Redacted): SessionOptions & { readonly s
   const parameters = address.searchParams
   const encryption = encryptionOf(parameters)
   const isDirect = encryption !== false && parameters.get("sslnegotiation") === "direct"
-  // What remains is for the driver.
+  // The other parameters are for the driver.
   for (const name of ["sslmode", "connect_timeout"]) parameters.delete(name)
 
   const host =
@@ -113,7 +113,7 @@ const unknownAuthority =
 /** As PostgreSQL, PgBouncer, Neon and Supabase say it. */
 const demandsTls = /no encryption|SSL off|(SSL|TLS)( connection)? (is )?required|connection is insecure/i
 
-/** What to change in the URL, if the other side does not accept what it says about the connection. */
+/** Advice on the URL, if the other side does not accept what it says about the connection. */
 export const advice = (cause: unknown): string | undefined => {
   const message = String((cause as { readonly message?: unknown } | undefined)?.message)
   if (unknownAuthority.test(codeOf(cause))) {

@@ -13,7 +13,7 @@ import { runColumns, runFromRow } from "../RunColumns.ts"
 import type { AttemptResult, ClaimOptions, DueDelivery } from "./DeliveryStore.ts"
 import { givenUp } from "./EndButtons.ts"
 
-/** Of one delivery, the newest attempts that are stored. */
+/** The number of newest attempts that are stored for a delivery. */
 const storedAttempts = 20
 
 /** In the log of a delivery whose run the webhook had in another team: why nothing was sent. */

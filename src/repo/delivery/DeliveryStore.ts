@@ -18,7 +18,7 @@ import type { Owner } from "./DestinationStore.ts"
 import { makeDeliverEarly } from "./EarlyEvents.ts"
 import { makeEndButtons } from "./EndButtons.ts"
 
-/** What a delivery is about: the start or the end of a run, or an alert. */
+/** The subject of a delivery: the start or the end of a run, or an alert. */
 type About =
   | {
       readonly event: DestinationRunEvent
@@ -60,7 +60,7 @@ export interface ClaimOptions {
   readonly limitOfCaller: number
   readonly limitOfCallback: number
   readonly limitOfCallbacks: number
-  /** What this server is doing. */
+  /** The deliveries that this server is making. */
   readonly inProgress: ReadonlyArray<InProgress>
 }
 
@@ -72,19 +72,19 @@ export interface ChatMessage {
   readonly thread: string
 }
 
-/** What came of an attempt. */
+/** The result of an attempt. */
 export interface AttemptResult extends Pick<DueDelivery, "id"> {
   readonly destination_id: DestinationId
   readonly attempt: DeliveryAttempt
   /** Delivered; or failed, with the next attempt then; or failed for good. */
   readonly next: "delivered" | "failed" | { readonly next_attempt_at: DateTime.Utc }
-  /** Of a failed attempt: until when its destination gets none. */
+  /** For a failed attempt: until when its destination gets none. */
   readonly pausedUntil?: DateTime.Utc
   /** The destination has answered 410. */
   readonly isGone: boolean
   /** It failed for a reason of its run, such as a deleted issue, and says nothing about the destination. Default: false. */
   readonly isOfRun?: boolean
-  /** What was written in a chat, if people can reply to it there. */
+  /** The message that was written in a chat, if people can reply to it there. */
   readonly message?: ChatMessage
   /** The message has buttons, which are removed when its run no longer asks. Default: false. */
   readonly hasButtons?: boolean
@@ -121,7 +121,7 @@ const fromStored = (row: object): EventDelivery => {
 }
 
 /**
- * What is sent to destinations. The statement that ends a run also writes a delivery for each enabled destination of its
+ * Deliveries to destinations. The statement that ends a run also writes a delivery for each enabled destination of its
  * webhook that wants the event, and notifies with `DeliveryDue`. So no end is forgotten. `AlertStore` writes those of alerts.
  */
 export class DeliveryStore extends Context.Service<DeliveryStore>()("webhook-trigger/DeliveryStore", {
@@ -137,7 +137,7 @@ export class DeliveryStore extends Context.Service<DeliveryStore>()("webhook-tri
             select from webhook_trigger.runs r where r.id = d.run_id and ${isRunOf(sql, "r", owners)}
           ))`
 
-    /** Of a chat message. */
+    /** The time of a chat message. */
     const timeOf = (id: Statement.Fragment) => sql`split_part(${id}, '/', 2)::numeric`
 
     /**

@@ -27,7 +27,7 @@ type DestinationChange = Omit<DestinationEdit, "headers" | "paused" | "token"> &
       | "disabled_reason"]?: DestinationRow[Field] | null
   } & { readonly updated_at: DateTime.Utc }
 
-/** What is encrypted. */
+/** The encrypted fields. */
 type SealedFields = Pick<DestinationRow, "sealed_headers" | "sealed_secret" | "old_sealed_secret">
 
 /** The webhook that a destination belongs to. `null`: it gets alerts. */
@@ -48,12 +48,12 @@ export interface ChangeOptions {
   readonly faultBeside?: FaultBeside
 }
 
-/** What events show of a destination: what the API shows, without what is not a person's. */
+/** The fields that events show of a destination: those that the API shows, without the ones that no person sets. */
 const auditedFields = Object.keys(Destination.fields).filter(
   (field) => !["id", "created_at", "updated_at", "failing_since", "paused_until"].includes(field)
 )
 
-/** What is no longer so once people switch it on, or resume it. */
+/** The fields that are cleared once people switch it on, or resume it. */
 const resumed = { paused: null, disabled_reason: null, failing_since: null, paused_until: null }
 
 const shown = shownFields(auditedFields)
@@ -104,7 +104,7 @@ export class DestinationStore extends Context.Service<DestinationStore>()("webho
       bounded
     )
 
-    /** Those of a webhook, or of alerts, oldest first. */
+    /** The destinations of a webhook, or of alerts, oldest first. */
     const destinations = Effect.fn("DestinationStore.destinations")(function* (owner: Owner) {
       const rows = yield* sql`
         select * from webhook_trigger.destinations where ${isOf(owner)} order by created_at, id`

@@ -132,7 +132,7 @@ export class HistoryStore extends Context.Service<HistoryStore>()("webhook-trigg
     }, bounded)
 
     /**
-     * What each team has now, by team, of the runs that belong to `owners`, if given.
+     * Each team's current work, by team, for the runs that belong to `owners`, if given.
      *
      * By the index of the runs that are out, one of each team.
      */
@@ -198,7 +198,7 @@ export class HistoryStore extends Context.Service<HistoryStore>()("webhook-trigg
     }, bounded)
 
     /**
-     * What the webhook has used of its budget of this moment's day, in UTC: the runs that count (`NewRun.budget`), and
+     * The webhook's use of its budget on this moment's day, in UTC: the runs that count (`NewRun.budget`), and
      * what all runs accepted that day cost, as far as reported (`priced_runs`).
      */
     const dayUse = Effect.fn("HistoryStore.dayUse")(function* (id: WebhookId, at: DateTime.Utc) {

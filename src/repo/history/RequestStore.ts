@@ -36,7 +36,7 @@ const types = {
 const names = Object.keys(types) as ReadonlyArray<keyof typeof types>
 const columns = names.map((name) => (name === "size" ? "size::float8 as size" : name))
 const values = list(names.map((name) => (types[name] === "json" ? `i.${name}::json` : `i.${name}`)))
-/** What a list leaves out. */
+/** Columns that a list leaves out. */
 const isLong = (column: string) => column === "headers" || column === "query" || column === "body"
 
 /** As `kindOf`. */

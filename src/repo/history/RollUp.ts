@@ -40,7 +40,7 @@ export const makeRollUp = Effect.gen(function* () {
   /** Whether more ends are left. */
   const count = Effect.fnUntraced(function* (settled: Duration.Duration) {
     // `recorded_at` is the time at which its transaction began, which `pg_stat_activity` shows of those that are under way.
-    // One that has written nothing for so long is no end: a dump, for instance, takes hours.
+    // A transaction that has written nothing for so long is no end: a dump, for instance, takes hours.
     const [row] = yield* sql<{ readonly more: boolean }>`
       with state as materialized (
         select s.*, greatest(s.counted_to, least(

@@ -202,7 +202,7 @@ export const makeWalks = Effect.gen(function* () {
     })
 
     /**
-     * Those between two places that fulfil the conditions. Two bounds, with the conditions outside: otherwise the planner
+     * The matching runs between two places. Two bounds, with the conditions outside: otherwise the planner
      * uses an index of a condition, or reads the table, and sorts.
      */
     const matching = (place: Option.Option<Place>, end: Place | undefined) => {

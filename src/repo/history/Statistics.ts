@@ -58,7 +58,7 @@ export const makeStatistics = Effect.gen(function* () {
       kept: sql`hours = ${sql.literal(wholeDays ? "24" : "1")} and begins_at >= ${from}`,
       /** The newest ends, which are not among the kept counts. */
       ends: sql`${uncounted} where accepted_hour >= ${from}`,
-      /** What they used. */
+      /** Their usage. */
       usages: sql`${uncounted}, webhook_trigger.usage_amounts(report) where report is not null and accepted_hour >= ${from}`
     }
   }
@@ -165,7 +165,7 @@ export const makeStatistics = Effect.gen(function* () {
     return row!
   }, bounded)
 
-  /** What a queued run may wait for; undefined if the run is no longer queued. Counts the runs ahead up to `most`. */
+  /** The facts about why a queued run may wait; undefined if it is not queued. Counts the runs ahead up to `most`. */
   const queuedFacts = Effect.fn("HistoryStore.queuedFacts")(function* (id: RunId, most: number) {
     const [row] = yield* sql`
       select own.admitted_at is not null as is_admitted, t.paused_at is not null as is_paused, t.resting_until, t.resting_reason,

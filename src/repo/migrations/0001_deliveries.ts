@@ -59,7 +59,7 @@ export const deliveries = Effect.gen(function* () {
     `create index destinations_early on webhook_trigger.destinations (webhook_id) where ${wantsEarly.replaceAll("d.", "")}`
   )
 
-  // What all runs with one target share, and which delivery may write to it until when.
+  // The comment that all runs with one target share, and which delivery may write to it until when.
   yield* sql`
     create table webhook_trigger.comments (
       destination_id uuid not null references webhook_trigger.destinations on delete cascade,

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * What leaders report while they work. Unlogged, since it is transient and written often: a crash of PostgreSQL empties
+ * Leaders' reports while they work. Unlogged, since they are transient and written often: a crash of PostgreSQL empties
  * these tables. No foreign keys, which would cost a lookup for each report; rows of ended runs are removed by age.
  *
  * `position` counts the characters of a run's progress, and more for short reports. The first is a time in microseconds, so

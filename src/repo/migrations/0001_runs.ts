@@ -108,7 +108,7 @@ export const runs = Effect.gen(function* () {
       where (report -> 'asks') is not null or held_for = 'approval'`
   yield* sql`create index runs_replay_of on webhook_trigger.runs (replay_of) where replay_of is not null`
 
-  // Of a thread: its history, and its runs in the order of the lane, for the session of the last one.
+  // A thread's history, and its runs in the order of the lane, for the session of the last one.
   yield* sql`create index runs_thread on webhook_trigger.runs (thread_id, seq) where thread_id is not null`
   yield* sql`create index runs_thread_place on webhook_trigger.runs (thread_id, place) where thread_id is not null`
 

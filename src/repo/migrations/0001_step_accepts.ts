@@ -298,7 +298,7 @@ const names = Object.keys(columns)
 const types = Object.entries(columns).map(([name, type]) => `${name} ${type === "json" ? "text" : type}`)
 const values = Object.entries(columns).map(([name, type]) => (type === "json" ? `r.${name}::json` : `r.${name}`))
 
-/** Of runs that are inserted at once with one key, also by other servers, only one is. */
+/** If several runs are inserted at once with one key, also by other servers, only one is stored. */
 const insert = `
 with inserted as (
   insert into webhook_trigger.runs (${names.join(", ")}, place, joined, thread_id)
@@ -327,7 +327,7 @@ if cardinality(ids) < cardinality(outcomes) then
   );
 end if;`
 
-/** What follows from the rows: files, buckets, and the runs that these replace. */
+/** The consequences of the rows: files, buckets, and the runs that these replace. */
 const follow = `
 if sent_files is not null then
   -- A replay shares the contents of its run's files.

@@ -16,7 +16,7 @@ end`
 const sent = `case when ${reported} <= ${known} then ${reported} - interval '1 millisecond' else ${known} end`
 const started = `coalesce(${reported}, ${sent})`
 
-/** What the agent of a run that times out reported last. */
+/** The last step that the agent of a run reported, for a timeout. */
 const lastStep =
   "(select t.steps -> -1 ->> 'title' from webhook_trigger.run_steps t where t.run_id = r.id order by t.position desc limit 1)"
 

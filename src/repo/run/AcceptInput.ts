@@ -11,18 +11,18 @@ import { isExclusive } from "./Singletons.ts"
 /** Why a webhook does not accept a run. */
 type WebhookRefusal = "webhook full" | "budget of runs" | "budget of cost" | "rate"
 
-/** What the statement did with a run. */
+/** The statement's result for a run. */
 export interface RunResult {
   readonly outcome: "accepted" | "unknown" | "edited" | "full" | WebhookRefusal | "repeats" | "skipped"
   readonly retry_after_ms: number | null
   readonly used_of_day: number | null
-  /** Of a skipped run: the one that is on. */
+  /** For a skipped run: the one that is on. */
   readonly skipped_for: RunId | null
 }
 
 export const accepted: RunResult = { outcome: "accepted", retry_after_ms: null, used_of_day: null, skipped_for: null }
 
-/** What some runs need beyond the plain way of an acceptance. */
+/** The features that some runs need beyond the plain way of an acceptance. */
 type Feature = "limits" | "queues" | "costs" | "singletons" | "retries" | "windows" | "threads"
 
 /** A field of `NewRun` that is stored under its own name. One that is missing in `toRow` does not compile. */
@@ -82,7 +82,7 @@ const toRow = (run: NewRun, ord: number) => {
   } satisfies { readonly [Field in StoredField]: NewRun[Field] | undefined } & Readonly<Record<string, unknown>>
 }
 
-/** What is checked of it, and what follows from that. */
+/** The data for its checks, and for what follows from them. */
 const toCheck = (run: NewRun, ord: number, isCounted: boolean) => {
   const { webhook, coalesce, singleton } = run
   const rate = webhook?.rate === undefined ? undefined : parseRate(webhook.rate)

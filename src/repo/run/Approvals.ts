@@ -18,8 +18,8 @@ export const makeApprovals = Effect.map(SqlClient.SqlClient, (sql) => {
     status = 'cancelled', finished_at = ${at}, released_at = ${at}, recorded_at = now(), ${notHeld}`
 
   /**
-   * Of two at the same time, the second waits for the first one's lock, and then finds no such run. The lock of `singletons` comes
-   * before those of runs. The function sees the run as it is changed: it no longer waits for its approval, if it is approved.
+   * The second of two at the same time waits for the first one's lock, and then finds no such run. The lock of
+   * `singletons` comes before those of runs. The function sees the run as it is changed: once approved, it waits no more.
    */
   const change = (id: RunId, time: Date, set: Statement.Fragment, tag: "RunChanged" | "RunEnded") =>
     bounded(sql<{ readonly decided: TeamName; readonly run_id: RunId | null }>`

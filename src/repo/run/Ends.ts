@@ -21,7 +21,7 @@ import {
   withoutQuestion
 } from "./RunEnd.ts"
 
-/** What a late end adds to its run. */
+/** The types of the parts that a late end adds to its run. */
 const lateTypes: ColumnTypes = {
   run_id: "uuid",
   at: "timestamptz",
@@ -49,7 +49,7 @@ export const toEnd = (end: RunEnd) => {
   }
 }
 
-/** What `storeLate` says of an end's run. */
+/** The answer of `storeLate` about an end's run. */
 type Late = LateReport | (UncheckedAnswer & { readonly report: null })
 
 const addedBy = (late: Late): Pick<EndedRun, "late" | "unchecked"> => {
@@ -57,7 +57,7 @@ const addedBy = (late: Late): Pick<EndedRun, "late" | "unchecked"> => {
   return report === null ? { unchecked: { team, answer_schema: late.answer_schema } } : { late: { report, team } }
 }
 
-/** What follows the ends of `RunStore.step`, and `RunStore.ended`. */
+/** The work after the ends of `RunStore.step`, and `RunStore.ended`. */
 export const makeEnds = Effect.fnUntraced(function* (notifySoon: NotifySoon) {
   const sql = yield* SqlClient.SqlClient
 

@@ -18,15 +18,15 @@ export interface WantedFile {
   /** As it was announced. */
   readonly name: string
   readonly type: string
-  /** Of its run. */
+  /** The team of its run. */
   readonly team: TeamName
-  /** Of its run. `null`: it was deleted, or belongs to another team now. */
+  /** The webhook of its run. `null`: it was deleted, or belongs to another team now. */
   readonly webhook_id: WebhookId | null
 }
 
 /** Contents of files that one statement removes. */
 const removedInOneStep = 10
-/** Those that a server moves to the bucket at a time. */
+/** Files that a server moves to the bucket at a time. */
 const movedInOneStep = 4
 /** So long one that was not moved waits for the next try, by any server. Longer than the bucket's time limit. */
 const moveAgain = "30 seconds"

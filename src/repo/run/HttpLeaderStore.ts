@@ -63,7 +63,7 @@ const workTypes: ColumnTypes = { team: "text", leader: "uuid", run_id: "uuid" }
 const offerTypes: ColumnTypes = { team: "text", run_id: "uuid", redelivered: "boolean" }
 
 /**
- * Which leader over HTTP leads each team, and which run it may take. The run itself is the prompt: a leader has it until it
+ * Each team's leader over HTTP, and the run that it may take. The run itself is the prompt: a leader has it until it
  * is no longer out. One leader leads a team, while others stand by; it stays the leader until it leaves, its key is revoked or
  * it is silent. Changes are reported as `LeaderChanged` and `RunOffered`. A crash of the database may lose the changes of its
  * last second.
@@ -73,7 +73,7 @@ export class HttpLeaderStore extends Context.Service<HttpLeaderStore>()("webhook
     const sql = yield* SqlClient.SqlClient
 
     const before = (now: DateTime.Utc, time: Duration.Duration) => timeOf(sql, DateTime.subtractDuration(now, time))
-    /** What a crash of the database loses of these rows does no harm, so commits do not wait for the disk. */
+    /** The loss of these rows' changes in a crash of the database does no harm, so commits do not wait for the disk. */
     const relaxed = sql`relaxed as materialized (select set_config('synchronous_commit', 'off', true))`
     const isLocked = sql.literal("order by h.team for no key update of h")
     const changed = (what: "LeaderChanged" | "RunOffered", query: string) =>

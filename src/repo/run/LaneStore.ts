@@ -19,7 +19,7 @@ import { lastReport } from "./Threads.ts"
 /** A team whose next run may be sent. */
 interface Lane {
   readonly team: TeamName
-  /** That run is sent only to a leader. */
+  /** The run is sent only to a leader. */
   readonly needs_leader: boolean
 }
 
@@ -43,7 +43,7 @@ export interface CombinedRun
 export type PlacedRun = Pick<CombinedRun, "run_id" | "prompt" | "layout" | "variables">
 
 /**
- * What there may be to do in a second:
+ * The work that may be due in a second:
  * - `stuck`: statements to undo (`undoStuck`).
  * - `deadlines`: runs to end (`RunStore.expire`).
  * - `holds`: runs to let go (`endHolds`), and prompts of closed windows to make.
@@ -214,7 +214,7 @@ export class LaneStore extends Context.Service<LaneStore>()("webhook-trigger/Lan
       Effect.withSpan("LaneStore.out")
     )
 
-    /** Those of these runs that are out. */
+    /** The runs among these that are out. */
     const outRuns = Effect.fn("LaneStore.outRuns")(function* (ids: ReadonlyArray<RunId>) {
       const rows = yield* sql`
         select ${outColumns(sql, lastReport(sql, "r.thread_id"))}, ${runColumns} from webhook_trigger.runs r

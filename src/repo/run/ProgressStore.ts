@@ -8,7 +8,7 @@ import { type ColumnTypes, fromRow, recordset, runIds, uuids } from "../Columns.
 import { bounded } from "../database/Database.ts"
 import { live, unreleased } from "../RunColumns.ts"
 
-/** What the leader of a run has reported since the last time, merged. */
+/** The reports of a run's leader since the last time, merged. */
 export interface ProgressReport extends Progress {
   readonly run_id: RunId
   /** The numbers of the first and the last merged report. */
@@ -33,7 +33,7 @@ interface ProgressSteps {
   readonly steps: ReadonlyArray<StepReport>
 }
 
-/** What was reported after a mark. */
+/** The news after a mark. */
 export interface ProgressNews {
   readonly position: number
   /** The text up to here is gone: it is no longer kept, or the work started over. */
@@ -72,8 +72,8 @@ const decoded = (steps: ReadonlyArray<unknown>): ReadonlyArray<StepReport> =>
   steps.flatMap((step) => readStep(step) ?? [])
 
 /**
- * What leaders report while they work, kept until shortly after the run's end. It is transient: a crash of the database may
- * lose all of it but the steps, which are kept with the run.
+ * Leaders' reports on their work, kept until shortly after the run's end. They are transient: a crash of the database
+ * may lose all of them but the steps, which are kept with the run.
  */
 export class ProgressStore extends Context.Service<ProgressStore>()("webhook-trigger/ProgressStore", {
   make: Effect.gen(function* () {
@@ -185,7 +185,7 @@ export class ProgressStore extends Context.Service<ProgressStore>()("webhook-tri
       return rows.length
     }, whenTraced("ProgressStore.removeSteps"))
 
-    /** What there is after the marks, of the runs that exist. A mark that is beyond the last position counts as 0. */
+    /** The news after the marks, for the runs that exist. A mark that is beyond the last position counts as 0. */
     const newsOf = Effect.fnUntraced(function* (marks: ReadonlyArray<ProgressMark>) {
       if (marks.length === 0) return []
       const rows = yield* bounded(sql`

@@ -18,7 +18,7 @@ const inputTypes: ColumnTypes = {
   rests: "integer"
 }
 
-/** What the end of a rest sets. The clock of runs that wait for a leader starts again. */
+/** The fields that the end of a rest sets. The clock of runs that wait for a leader starts again. */
 export const awake = (sql: Client.SqlClient, now: Statement.Fragment): Statement.Fragment =>
   sql`resting_until = null, resting_reason = null, resumed_at = ${now}`
 

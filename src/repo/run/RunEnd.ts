@@ -36,7 +36,7 @@ export interface EndedRun {
   readonly unchecked?: UncheckedAnswer
 }
 
-/** What an answer is checked by. */
+/** The schema that an answer is checked by, and the run's team. */
 export interface UncheckedAnswer {
   readonly team: TeamName
   readonly answer_schema: JsonObject

@@ -38,7 +38,7 @@ export interface NewRun {
     readonly max_queued?: number
     /** How many of its runs are accepted per period (`domain/webhook/Rate.ts`); absent: no limit. */
     readonly rate?: string
-    /** What it may use per day of `accepted_at`, in UTC; absent: no limit. */
+    /** Its budget per day of `accepted_at`, in UTC; absent: no limit. */
     readonly budget?: Budget
   }
   /** The version of the webhook whose template made the prompt; absent: the one above. `null`: none did, as for a reply. */
@@ -51,7 +51,7 @@ export interface NewRun {
   /** The parts of the prompt, if it was rendered from a template. */
   readonly layout?: PromptLayout
   readonly variables: Variables
-  /** Those without contents and sources are the files of the run that it replays. */
+  /** Files without contents and sources are those of the run that it replays. */
   readonly files?: ReadonlyArray<NamedFile & { readonly bytes?: StoredFile["bytes"] }>
   readonly agent?: AgentRequest
   readonly timeout: Duration.Duration
@@ -90,7 +90,7 @@ export interface NewRun {
   readonly accepted_at: DateTime.Utc
   /** The trace that its prompt is sent in, as in W3C trace context; absent: a new one. */
   readonly traceparent?: string
-  /** Of a tool's call: its key, as in `Run`. */
+  /** For a tool's call: its key, as in `Run`. */
   readonly triggered_by?: string
   /** Who else asked for it, as in `Run`. */
   readonly asked_by?: string
@@ -112,7 +112,7 @@ export interface NewRun {
     readonly request?: Variables
   }
   /**
-   * Of its webhook and team, one run at a time with this key is on: not ended, or waiting for a retry. `on_new`: it is
+   * One run of its webhook and team at a time with this key is on: not ended, or waiting for a retry. `on_new`: it is
    * accepted in any case; only if none is on; or instead of older ones, which are cancelled. If it needs approval, it first
    * replaces only those that wait for theirs. `supersede_when`: `started` leaves the one in progress, which is not retried then;
    * default: `accepted`.
@@ -165,7 +165,7 @@ export type AcceptanceRefused =
   | TooManyQueued
   | IdempotencyKeyReused
 
-/** What is asked for with an acceptance. */
+/** The options of an acceptance. */
 export interface AcceptOptions {
   /** Maximum number of waiting runs, accepted and not admitted, over all teams. */
   readonly maxQueued: number
@@ -181,9 +181,9 @@ export interface AcceptOptions {
 
 /** How many runs with a webhook may be out at a time, over all servers. */
 export interface SlotLimits {
-  /** Of all webhooks; for the runs of a webhook whose own limit is higher, that one. */
+  /** The limit of all webhooks; for the runs of a webhook whose own limit is higher, that one. */
   readonly total: number
-  /** Of these webhooks, instead of their own `max_concurrent`. */
+  /** The limits of these webhooks, instead of their own `max_concurrent`. */
   readonly webhooks: ReadonlyMap<WebhookId, number>
 }
 
@@ -232,7 +232,7 @@ interface OutThread {
   readonly history?: ReadonlyArray<ThreadTurn>
 }
 
-/** What one commit does, in this order. */
+/** The work of one commit, in this order. */
 export interface StepInput {
   readonly ends?: ReadonlyArray<RunEnd>
   /** Ended runs whose team has, or will have, no prompt of theirs: their team and slots are free. Notified like an end. */
@@ -415,7 +415,7 @@ export class RunStore extends Context.Service<
     readonly callOffRetriesOf: (of: QueuedRuns, by: CancelledBy) => Effect.Effect<number, Unavailable>
     /** The number of pending retries. */
     readonly countRetries: (of: QueuedRuns) => Effect.Effect<number, Unavailable>
-    /** Which of these runs have ended, and the IDs of those that no longer exist. */
+    /** The runs among these that have ended, and the IDs of those that no longer exist. */
     readonly ended: (
       ids: ReadonlyArray<RunId>
     ) => Effect.Effect<{ readonly runs: ReadonlyArray<Run>; readonly deleted: ReadonlyArray<RunId> }, Unavailable>

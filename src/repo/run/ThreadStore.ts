@@ -72,7 +72,7 @@ export class ThreadStore extends Context.Service<ThreadStore>()("webhook-trigger
       return { data, next_cursor: rows.length > limit ? cursorAfter(data.at(-1)!) : null } satisfies ThreadPage
     }, bounded)
 
-    /** What is accepted after that has a later place in the lane. */
+    /** Runs that are accepted after that have a later place in the lane. */
     const mayBegin = sql`(r.status in ${final} or r.place is not null)`
 
     /** The lock keeps a second reply at the same time from beginning another thread. `at` keeps the thread from being idle. */

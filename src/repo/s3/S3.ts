@@ -8,7 +8,7 @@ import { type Bucket, FileBucket, unavailable } from "../run/FileBucket.ts"
 import { type Credentials, keySource } from "./Credentials.ts"
 
 export type S3Settings = Credentials & {
-  /** Of the bucket, in path style, with a prefix for the keys if they need one: `https://s3.example.com/bucket/prefix`. */
+  /** The bucket's URL in path style, with a prefix for the keys if needed: `https://s3.example.com/bucket/prefix`. */
   readonly url: string
   readonly region: string
 }
@@ -33,7 +33,7 @@ const codeOf = ({ bytes }: Answer): string =>
 /** The service is busy, or has a fault that may pass. */
 const isTemporary = ({ status }: Answer): boolean => status >= 500 || status === 429
 
-/** Of a key that was valid for some hours: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
+/** Errors of an expired temporary key: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
 const keyIsOver = [
   "ExpiredToken",
   "ExpiredTokenException",
@@ -42,7 +42,7 @@ const keyIsOver = [
   "TokenRefreshRequired"
 ]
 
-/** What 403 means if it is not about the object. */
+/** The errors with 403 that are not about the object. */
 const isOfKey = [...keyIsOver, "SignatureDoesNotMatch", "RequestTimeTooSkewed", "AccountProblem", "NotSignedUp"]
 
 /** A bucket with Object Lock asks for a checksum. MD5 is the one that all stores know, and a FIPS mode forbids. */
@@ -67,7 +67,7 @@ const reasonOf = (error: unknown): string => {
 /** Details name the bucket and S3's code, and neither the key nor the secret. */
 export const make = ({ region, url, ...credentials }: S3Settings): Bucket => {
   const keys = keySource(credentials, region)
-  /** Of the day's signing key. */
+  /** The cached signing key of the day. */
   let cache = new Map<string, ArrayBuffer>()
   let warnedAt = Number.NEGATIVE_INFINITY
 
