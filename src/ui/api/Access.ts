@@ -8,7 +8,7 @@ export type Needs = {
   readonly [Group in keyof typeof rules]: `${Group}.${keyof (typeof rules)[Group] & string}`
 }[keyof typeof rules]
 
-/** What the session may do. Only a hint for what to show: the server checks every request. */
+/** The session's permissions. Only a hint for what to show: the server checks every request. */
 export const AccessContext = createContext<Pick<Access, "role" | "teams">>({ role: "admin" })
 
 /** Tells whether the session may call an endpoint. */

@@ -49,7 +49,7 @@ export interface RunsFilter {
   readonly cursor?: string
 }
 
-/** Of all webhooks and teams. */
+/** The filter for the runs of all webhooks and teams. */
 export type AllRunsFilter = Parameters<typeof api.runs.list>[0]["query"]
 
 type RunPage = Awaited<ReturnType<typeof api.webhooks.runs>>

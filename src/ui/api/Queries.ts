@@ -94,7 +94,7 @@ export const queries = new QueryClient({
   }
 })
 
-/** Of a list that is not paged. */
+/** The entries of a list that is not paged. */
 const entries = <A>(list: Promise<{ readonly data: A }>): Promise<A> => list.then(({ data }) => data)
 
 export const useServer = () =>
@@ -253,7 +253,7 @@ export const useSample = (webhook: Webhook | undefined) =>
     staleTime: Number.POSITIVE_INFINITY
   }).data
 
-/** Of a webhook; without one, alert destinations. */
+/** The destinations of a webhook; without one, of alerts. */
 export const useDestinations = (id: string | undefined) =>
   useQuery({
     queryKey: ["destinations", id],
@@ -282,7 +282,7 @@ interface DeliveriesFilter {
   readonly cursor?: string
 }
 
-/** Of a webhook; without one, of alerts. */
+/** The deliveries of a webhook; without one, of alerts. */
 export const useDeliveries = (id: string | undefined, filter: DeliveriesFilter, enabled = true) =>
   useQuery({
     queryKey: ["deliveries", id, filter],
@@ -329,7 +329,7 @@ export const useReplays = (run_id: string) =>
     refetchInterval: usePollingInterval()
   })
 
-/** What the agent did. While it works, its page follows it instead. */
+/** The agent's steps. While it works, its page follows them instead. */
 export const useSteps = (run_id: string, enabled = true) =>
   useQuery({
     queryKey: ["steps", run_id],

@@ -41,7 +41,7 @@ export const KeyList = <Key extends { readonly id: string; readonly name: string
   readonly entry: (key: Key, button: ReactNode) => ReactNode
   readonly list: { readonly className: string; readonly empty: ReactNode }
   readonly revoke: (id: string) => Promise<unknown>
-  /** What happens when this key is revoked. */
+  /** The consequences when this key is revoked. */
   readonly revoked: (name: ReactNode) => ReactNode
   /** The page around the list, with the button for a new key. */
   readonly children: (onNew: () => void, keys: ReactNode) => ReactNode

@@ -10,7 +10,7 @@ export const PageButtons = ({
 }: {
   /** As in "Pages of runs". */
   readonly label: string
-  /** Of this page; empty: the first one. */
+  /** The cursor of this page; empty: the first one. */
   readonly cursor: string
   readonly next: string | null
   readonly older?: string

@@ -29,7 +29,7 @@ export const SelectionBar = ({
   children
 }: {
   readonly label: string
-  /** Of those that are selected. */
+  /** The number of selected rows. */
   readonly count: number
   readonly note?: string
   /** The IDs of the rows on the screen. */

@@ -7,7 +7,7 @@ export const SnippetTabs = ({
   label
 }: {
   readonly snippets: ReadonlyArray<Snippet>
-  /** What the examples are for, for screen readers. */
+  /** The purpose of the examples, for screen readers. */
   readonly label: string
 }) => (
   // Without a selection, the first panel comes after what is below has been drawn.

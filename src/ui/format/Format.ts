@@ -53,7 +53,7 @@ export const sentence = (text: string): string => `${text[0]!.toUpperCase()}${te
 
 export type Usage = NonNullable<Activity["hours"][number]["usage"]>
 
-/** What the runs of these periods used; `undefined` if none reported it. */
+/** The usage of the runs of these periods; `undefined` if none reported it. */
 export const sumUsage = (periods: ReadonlyArray<{ readonly usage?: Usage }>): Usage | undefined => {
   const reported = periods.flatMap(({ usage }) => usage ?? [])
   return reported.length === 0 ? undefined : reported.reduce(addReported)

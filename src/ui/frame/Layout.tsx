@@ -24,7 +24,7 @@ const liveText: Record<LiveStatus, string> = { live: "Live", polling: "Polling",
 /** The header and the current page. */
 export const Layout = ({ onSignOut }: { readonly onSignOut: () => void }) => {
   const [path, navigate] = useLocation()
-  // Of a narrow window. A wide one shows the sections anyway.
+  // The menu of a narrow window. A wide one shows the sections anyway.
   const [menu, setMenu] = useState(false)
   const live = useLiveStatus()
   const server = useServer()

@@ -17,7 +17,7 @@ interface Entry {
   readonly text: string
   readonly kind: string
   readonly to: string
-  /** Of the service that calls it. */
+  /** The service that calls it. */
   readonly preset?: PresetName | undefined
 }
 
@@ -75,7 +75,7 @@ const matching = (entries: ReadonlyArray<Entry>, sought: string): ReadonlyArray<
     .map(([, entry]) => entry)
 }
 
-/** What a text finds. Runs can be searched for any text. */
+/** The entries that a text finds. Runs can be searched for any text. */
 const useFound = (text: string): ReadonlyArray<Entry> => {
   const entries = useEntries()
   const run = useFoundRun(text)

@@ -49,7 +49,7 @@ const views: Views = {
   apiKeys: () => <ApiKeys />
 }
 
-/** What one must be allowed to do to see a page. All others only read. */
+/** The permission that a page needs. All others only read. */
 const needs: { readonly [Name in PageName]?: Needs } = {
   newWebhook: "webhooks.create",
   editWebhook: "webhooks.edit",

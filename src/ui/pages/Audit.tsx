@@ -19,7 +19,7 @@ import { ExactTime, RelativeTime } from "../format/Time.tsx"
 import { useUrlFilters } from "../frame/UrlFilters.ts"
 import { SettingsSections } from "./SettingsSections.tsx"
 
-/** What is said in other words than the action's own. */
+/** The actions with other words than their own. */
 const inOtherWords: { readonly [Action in AuditAction]?: string } = {
   "team.leader_key_created": "Leader key created",
   "team.leader_key_revoked": "Leader key revoked",
@@ -165,7 +165,7 @@ const Who = ({ event: { actor, key_name, person_name } }: { readonly event: Audi
 const mostInShort = 2
 const longestInShort = 60
 
-/** Of an edit with few changes: what they are. */
+/** The changes of an edit that has few of them. */
 const ChangesInShort = ({ event: { action, after = {}, before = {} } }: { readonly event: AuditEvent }) => {
   const changes = Object.keys({ ...before, ...after }).map((name) => ({
     label: name in webhookSettings ? webhookSettings[name as WebhookSettingName].label : name.replaceAll("_", " "),

@@ -57,7 +57,7 @@ export const GetStarted = ({ webhooks }: { readonly webhooks: ReadonlyArray<Webh
   )
 }
 
-/** Which agents are installed where the server runs; nothing for those who may not know. */
+/** The agents that are installed where the server runs; nothing for those who may not know. */
 const Found = ({ server: { agents } }: { readonly server: Server }) =>
   agents === undefined ? null : agents.length === 0 ? (
     <p className="muted">

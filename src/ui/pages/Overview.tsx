@@ -26,7 +26,7 @@ import { Charts } from "./webhook/chart/Charts.tsx"
 
 const latest = { limit: 8 }
 
-/** What waits for a person, how the last day went, and what the teams do now. A new server shows how to begin. */
+/** Runs that wait for a person, how the last day went, and what the teams do now. A new server shows how to begin. */
 const Overview = () => {
   const [webhooks, teams, totals, now] = [useWebhooks(), useTeams(), useTotals(), useNow()]
   const questions = useQuestions()

@@ -16,7 +16,7 @@ const factsOf = (server: Server): ReadonlyArray<readonly [string, string]> => [
   ["Work after a caller's timeout", `at most ${formatDuration(server.webhook_max_work_seconds * 1000)}`]
 ]
 
-/** What the server is, and its limits. They are set by environment variables. */
+/** The server's facts and its limits. They are set by environment variables. */
 const ServerPage = () => (
   <Page title="Server">
     <SettingsSections current="server" />

@@ -12,7 +12,7 @@ const sections: ReadonlyArray<readonly [Section, title: string, Needs]> = [
   ["audit", "Audit", "audit.list"]
 ]
 
-/** Those that the user may see. */
+/** The sections that the user may see. */
 export const useSettingsSections = () => {
   const may = useMay()
   return sections.filter(([, , needs]) => may(needs))

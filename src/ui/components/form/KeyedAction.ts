@@ -16,7 +16,7 @@ export const useKeyedAction = () => {
   const key = useRef(newActionKey())
   const [pending, setPending] = useState(false)
   const [error, setError] = useState<unknown>()
-  /** What the user does next is another action. */
+  /** The user's next step is another action. */
   const renewKey = () => {
     key.current = newActionKey()
   }

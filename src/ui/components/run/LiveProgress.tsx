@@ -10,7 +10,7 @@ import { Steps } from "./Steps.tsx"
 /** Pixels from the end of the text within which it is scrolled with the text. */
 const nearEnd = 40
 
-/** What the text has after its last part that is a step: each word is shown once. */
+/** The text after its last part that is a step: each word is shown once. */
 const textAfter = (steps: ReadonlyArray<Step>, text: string): string => {
   const { detail, title = "" } = steps.findLast(({ kind }) => kind === "text") ?? {}
   const said = detail ?? title
@@ -18,7 +18,7 @@ const textAfter = (steps: ReadonlyArray<Step>, text: string): string => {
   return at < 0 ? text : text.slice(at + said.length).trimStart()
 }
 
-/** What the agent does now, its steps, and the text that it has written since. Its height does not change. */
+/** The agent's current activity, its steps, and the text that it has written since. Its height does not change. */
 export const LiveProgress = ({
   run_id,
   since,
@@ -71,7 +71,7 @@ export const LiveProgress = ({
   )
 }
 
-/** What an agent has reported of its work so far. */
+/** An agent's report of its work so far. */
 interface Progress {
   readonly text: string
   readonly activity?: string

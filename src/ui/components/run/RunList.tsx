@@ -22,7 +22,7 @@ const valuesOf = (run: RunSummary): string | undefined => {
   return showDirectionMarks(parts.join("  ·  ").slice(0, 300)) || undefined
 }
 
-/** What the run is about, then whose it is, and why it failed or what it waits for, or what the agent does now. */
+/** The run's title, then whose it is, and why it failed or what it waits for, or what the agent does now. */
 const About = ({
   run,
   name,

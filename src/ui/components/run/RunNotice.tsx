@@ -14,7 +14,7 @@ import { warningFor } from "./RunWarning.ts"
 
 type ErrorCode = NonNullable<Run["error"]>["code"]
 
-/** What happened, as a sentence. */
+/** The errors as sentences. */
 const headings: Record<ErrorCode, string> = {
   agent_error: "The agent could not finish.",
   agent_stalled: "The agent showed nothing for too long.",
@@ -79,7 +79,7 @@ export const RunNotice = ({ run, again }: { readonly run: Run; readonly again: s
 
 const needsAttention: ReadonlyArray<string> = ["webhook_paused", "team_paused", "usage_limit", "leader"]
 
-/** What happens at the time until which it waits. */
+/** The start of the sentence about the time until which it waits. */
 const ends: { readonly [code: string]: string } = {
   usage_limit: "The team rests until",
   window: "The window closes at",

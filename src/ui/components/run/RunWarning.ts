@@ -1,4 +1,4 @@
-/** What the page of an ended run warns of. */
+/** The warnings on the page of an ended run. */
 import { isUnreleased } from "../../../domain/run/RunStatus.ts"
 import { plainText } from "../../../domain/run/RunTitle.ts"
 import type { Run } from "../../api/Types.ts"
@@ -9,7 +9,7 @@ interface RunWarning {
   readonly advice: string
 }
 
-/** Of an ended run whose agent may still work. */
+/** The warning about an ended run whose agent may still work. */
 const stillWorking = (run: Run): string | undefined => {
   const { cancelled_by, mode, unconfirmed } = run
   if (unconfirmed) {

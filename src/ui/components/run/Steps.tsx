@@ -3,7 +3,7 @@ import { resultOf, type Step } from "../../../domain/run/Step.ts"
 import { TimeAfter } from "../../format/Time.tsx"
 import { showDirectionMarks, UserText } from "../UserText.tsx"
 
-/** What the agent did, as a timeline. */
+/** The agent's steps, as a timeline. */
 export const Steps = ({
   steps,
   failed = false

@@ -11,7 +11,7 @@ const outcomes: { readonly [word: string]: string } = {
   ignore: "ignored (200)"
 }
 
-/** What happens to requests while the team is paused, rests or has no leader. */
+/** The effect on requests while the team is paused, rests or has no leader. */
 export const TeamNotice = ({
   team,
   when_team_stopped

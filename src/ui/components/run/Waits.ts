@@ -1,4 +1,4 @@
-/** What a queued run waits for. */
+/** The reasons why a queued run waits. */
 import type { WaitsFor } from "../../../domain/run/ShownRun.ts"
 import type { RunSummary, Team } from "../../api/Types.ts"
 import { formatClock } from "../../format/Time.tsx"

@@ -17,7 +17,7 @@ const filters: ReadonlyArray<readonly [Filter, string]> = [
   ["resolved", "Resolved"]
 ]
 
-/** What is wrong now, when alerts begin, and who gets them. */
+/** Current alerts, the rules by which they begin, and who gets them. */
 const AlertsPage = () => {
   const [state, setState] = useState<Filter>("")
   const alerts = useAlerts(state === "" ? {} : { state })

@@ -43,7 +43,7 @@ const filters: ReadonlyArray<readonly [Filter, string]> = [
   ["delivered", "Delivered"]
 ]
 
-/** What was sent to the destinations of a webhook, or of alerts, newest first. */
+/** The deliveries to the destinations of a webhook, or of alerts, newest first. */
 export const Deliveries = ({
   webhook_id,
   destinations
@@ -193,7 +193,7 @@ const Attempt = ({
   </li>
 )
 
-/** What was sent of this run; nothing without destinations. */
+/** The deliveries of this run; nothing without destinations. */
 export const RunDeliveries = ({ run: { run_id, webhook_id } }: { readonly run: Run }) => {
   const page = useDeliveries(webhook_id, { run_id }, webhook_id !== undefined)
   const deliveries = page.data?.data ?? []

@@ -58,7 +58,7 @@ const alertExamples = {
   run: "{}"
 } as const
 
-/** Of an alert, `thin` and `full` are the same. */
+/** For an alert, `thin` and `full` are the same. */
 const otherBody = { event: "full", message: "thin", run: "thin" } as const
 
 const alertEventNames: { readonly [event: string]: string } = {
@@ -66,7 +66,7 @@ const alertEventNames: { readonly [event: string]: string } = {
   "alert.resolved": "is resolved"
 }
 
-/** What the form saves. Headers are absent unless some were entered: the server never shows those that it has. */
+/** The fields that the form saves. Headers are absent unless some were entered: the server never shows its own. */
 export interface DestinationFields {
   readonly kind: DestinationKind
   readonly url?: string

@@ -7,7 +7,7 @@ import { showDirectionMarks, UserText } from "../../components/UserText.tsx"
 
 type Named = Pick<Destination, "kind" | "target" | "url">
 
-/** What a destination is called in labels: its URL, or the webhook that it starts. */
+/** The names of destinations in labels: the URL, or the webhook that it starts. */
 export const useDestinationNames = (): ((destination: Named) => string) => {
   const { data } = useWebhooks()
   return ({ kind, target, url }) => {

@@ -13,7 +13,7 @@ type Work = Now["work"][number]
 
 const byName = (a: Team, b: Team): number => (a.team < b.team ? -1 : 1)
 
-/** What each team does at this moment. */
+/** Each team's current work. */
 export const TeamTiles = ({
   teams,
   work,

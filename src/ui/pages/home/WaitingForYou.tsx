@@ -87,7 +87,7 @@ export const WaitingForYou = ({
 const webhooksOf = ({ team }: Team, webhooks: ReadonlyArray<Webhook>): number =>
   webhooks.filter((webhook) => webhook.team === team).length
 
-/** What is to be approved; else the line that asks, or the first one. */
+/** The prompt or work to be approved; else the line that asks, or the first one. */
 const questionOf = (run: RunSummary): string => {
   if (run.status === "queued") return showDirectionMarks(titleOf(run))
   const lines = plainText(run.conversation.response ?? "")

@@ -16,10 +16,10 @@ import { mount } from "../../frame/UiPath.ts"
 import { ReplayOf } from "./RelatedRuns.tsx"
 import { Timeline } from "./Timeline.tsx"
 
-/** Of a run with another status, the work of its agent was cancelled. */
+/** With a status other than these, the work of the run's agent was cancelled. */
 const cancelledText: { readonly [status: string]: string } = { cancelled: "Cancelled", error: "Retry cancelled" }
 
-/** What became of the session of a run's conversation, if it did not simply go on. */
+/** The fate of the session of a run's conversation, if it did not simply go on. */
 export const sessionNote = ({ history_given, session_lost }: Run): string | undefined => {
   if (session_lost === true) {
     const earlier = history_given ? " It got the earlier messages with the prompt." : ""
@@ -28,7 +28,7 @@ export const sessionNote = ({ history_given, session_lost }: Run): string | unde
   return history_given ? "The agent got the earlier messages of this conversation with the prompt." : undefined
 }
 
-/** What is known of a run besides its texts: its times, what the agent reported, and where it comes from. */
+/** The facts of a run besides its texts: its times, what the agent reported, and where it comes from. */
 export const Facts = ({ run }: { readonly run: Run }) => {
   const { denied = [], session_id, usage } = run
   const note = sessionNote(run)

@@ -134,7 +134,7 @@ const howAgain = ({ retry_at, source }: Run): string => {
   return `replay the ${source === "chat" ? "message" : "run"}`
 }
 
-/** What came of it, and what is in the way of that. */
+/** The run's result, and anything in the way of it. */
 export const RunContent = ({ run, replying }: { readonly run: Run; readonly replying: boolean }) => (
   <>
     <RunNotice run={run} again={howAgain(run)} />
@@ -149,7 +149,7 @@ export const RunContent = ({ run, replying }: { readonly run: Run; readonly repl
   </>
 )
 
-/** What was asked for. It is folded: people come for the answer. */
+/** The request. It is folded: people come for the answer. */
 const Input = ({ run, webhook }: { readonly run: Run; readonly webhook: Webhook | undefined }) => (
   <div className="card folds">
     {isFinal(run.status) && <Did run={run} />}

@@ -83,7 +83,7 @@ const RunsPage = () => {
   )
 }
 
-/** What all runs with this filter used, if any of them reported it. */
+/** The usage of all runs with this filter, if any of them reported it. */
 const UsageSum = ({ filter: { cursor: _, ...filter } }: { readonly filter: AllRunsFilter }) => {
   const { data } = useUsage(filter)
   if (data === undefined || data.reported === 0) return null

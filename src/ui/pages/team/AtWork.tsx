@@ -16,7 +16,7 @@ import { ExactTime, RelativeTime } from "../../format/Time.tsx"
 
 type Work = NonNullable<Team["at_work"]>[number]
 
-/** What holds the team, and ended runs whose agents may still work. */
+/** The run that holds the team, and ended runs whose agents may still work. */
 export const AtWork = ({ team: { at_work = [], team } }: { readonly team: Team }) => {
   if (at_work.length === 0) return null
   const isHeld = at_work.some(({ released_at, status }) => isFinal(status) && released_at === undefined)

@@ -98,7 +98,7 @@ const Result = ({ expression, input }: { readonly expression: string; readonly i
 /** So many of the newest are tested: each must be loaded. */
 const mostRequests = 10
 
-/** What the filter is evaluated on, as far as the request was stored. */
+/** The input of the filter, as far as the request was stored. */
 const inputOf = ({ input }: Webhook, request: ReceivedRequest): unknown => {
   const payload = ofKept(request)
   if (input === "payload") return { payload, headers: request.headers ?? {}, query: request.query ?? {} }
@@ -111,7 +111,7 @@ const wordOf = (expression: string, webhook: Webhook, request: ReceivedRequest):
   return result.accepted ? "accepted" : "ignored"
 }
 
-/** What the filter as it is written now says of the webhook's stored requests. */
+/** The results of the filter, as written now, for the webhook's stored requests. */
 const FilteredRequests = ({ expression, webhook }: { readonly expression: string; readonly webhook: Webhook }) => {
   const received = useReceived(webhook.id)
   const stored = (received.data?.data ?? []).filter(({ body }) => body !== undefined).slice(0, mostRequests)

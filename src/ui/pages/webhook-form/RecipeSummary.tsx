@@ -11,7 +11,7 @@ import { Toggle } from "../../components/form/Toggle.tsx"
 import { Icon } from "../../components/Icon.tsx"
 import { toastFailure } from "../../components/Toasts.tsx"
 
-/** What the new webhook sends its answers to. */
+/** The destination for the new webhook's answers. */
 interface Offer {
   readonly isTaken: boolean
   readonly token: string
@@ -19,7 +19,7 @@ interface Offer {
 
 export const notTaken: Offer = { isTaken: false, token: "" }
 
-/** What is wrong with the offer. */
+/** The fault of the offer. */
 export const offerFault = (recipe: Recipe | undefined, { isTaken, token }: Offer): string | undefined =>
   isTaken && token.trim() === "" && recipe?.destination && kindOf(recipe.destination.kind).token
     ? "Enter the token, or leave the destination out."
@@ -44,7 +44,7 @@ const factsOf = (recipe: Recipe): ReadonlyArray<string> => [
   ...(recipe.settings.when_team_stopped === "queue" ? ["Requests wait while the team is stopped"] : [])
 ]
 
-/** What the recipe sets. It is true as long as nothing was customized. */
+/** The settings of the recipe. They are true as long as nothing was customized. */
 export const RecipeFacts = ({ recipe }: { readonly recipe: Recipe }) => (
   <ul className="recipe-facts" aria-label="What the recipe sets">
     {factsOf(recipe).map((fact) => (

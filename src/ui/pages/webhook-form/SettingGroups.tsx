@@ -46,7 +46,7 @@ export const SettingGroups = ({
   readonly faultAt: (pointer: string) => string | undefined
 }) => {
   const [sought, setSought] = useState("")
-  // Those that were set when it was chosen, and each one since: a field that is emptied stays.
+  // The settings that had values when it was chosen, and each one since: a field that is emptied stays.
   const [chosen, setChosen] = useState<ReadonlySet<WebhookSettingName>>()
   const isPart = sought.trim() !== "" || chosen !== undefined
   const faultOf = (name: WebhookSettingName) => faultAt(`/${name}`)

@@ -93,7 +93,7 @@ type Part = { readonly label: string } & (
 
 interface Composed extends Parting {
   readonly parts: ReadonlyArray<Part>
-  /** What is accepted, as a sentence. */
+  /** The accepted values, as a sentence. */
   readonly accepts: string
   readonly inWords: (value: Value) => string
 }

@@ -29,7 +29,7 @@ import { parseSettings, withDefaults } from "./WebhookSettings.tsx"
 
 const plainFields = ({ name, team, prompt_template }: WebhookTexts) => ({ name: name.trim(), team, prompt_template })
 
-/** What the short form of a recipe has. */
+/** The fields in the short form of a recipe. */
 const shortFields: ReadonlySet<string> = new Set(["name", "team", "secret", "offer"])
 
 /** Focuses the first invalid field once the errors are rendered, even in a closed group. */

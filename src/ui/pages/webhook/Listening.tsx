@@ -15,7 +15,7 @@ import { RelativeTime } from "../../format/Time.tsx"
 /** The number of requests that are shown. */
 const most = 5
 
-/** What a webhook that listens has heard, and the way to make it one that starts runs. */
+/** The requests that a listening webhook has received, and the way to make it one that starts runs. */
 const Listening = ({ webhook }: { readonly webhook: Webhook }) => (
   <section className="card stack" aria-label="Listening">
     <h2>Listening</h2>

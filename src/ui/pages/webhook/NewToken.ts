@@ -2,7 +2,7 @@ import { pathTo } from "../../../api/Pages.ts"
 import type { WebhookWithToken } from "../../api/Types.ts"
 import { makeStore } from "../../frame/Store.ts"
 
-/** Of a webhook with its own URL. */
+/** The token of a webhook with its own URL. */
 export type NewToken = Required<WebhookWithToken>
 
 // Only in memory while its page is open; never in storage, an address or the browser's history.

@@ -10,7 +10,7 @@ import { SelectionBar } from "../../components/Selection.tsx"
 import { toast, toastFailure } from "../../components/Toasts.tsx"
 import { plural } from "../../format/Format.ts"
 
-/** What is done with several webhooks. */
+/** An action on several webhooks. */
 interface Action {
   readonly act: (webhook: Webhook) => Promise<unknown>
   /** As in "3 webhooks deleted". */
@@ -34,7 +34,7 @@ export const SelectedWebhooks = ({
   teams,
   onSelect
 }: {
-  /** Those on the screen. */
+  /** The webhooks on the screen. */
   readonly page: ReadonlyArray<Webhook>
   readonly selected: ReadonlyArray<Webhook>
   readonly teams: ReadonlyArray<string>

@@ -55,7 +55,7 @@ export const ChartFrame = ({
   readonly title: string
   /** Shown in place of the title. Such a chart is an image, with nothing to click. */
   readonly caption?: ReactNode
-  /** What the chart shows, for screen readers. */
+  /** The chart's content, for screen readers. */
   readonly label: string
   readonly buckets: ReadonlyArray<Bucket>
   /** The value at the end of the vertical axis. */
