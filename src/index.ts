@@ -68,7 +68,7 @@ export type { AgentReport } from "./domain/run/AgentReport.ts"
 export type { RunFile, SentFile } from "./domain/run/RunFile.ts"
 export type { RunSource } from "./domain/run/RunSource.ts"
 
-// What a host's own limiter or renderer consists of.
+// The parts of a host's own limiter or renderer.
 
 export type { PromptLayout } from "./domain/prompt/PromptLayout.ts"
 export type { Variables } from "./domain/run/Run.ts"

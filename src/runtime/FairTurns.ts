@@ -18,7 +18,7 @@ interface Lane {
 
 /** `each`: of a team at most. `shared`: in all, beyond the first of each team. */
 export const makeFairTurns = ({ each, shared }: { readonly each: number; readonly shared: number }): FairTurns => {
-  /** Those that work or wait. */
+  /** Teams that work or wait. */
   const lanes = new Map<string, Lane>()
   let free = shared
   let turns = 0
@@ -43,7 +43,7 @@ export const makeFairTurns = ({ each, shared }: { readonly each: number; readonl
       if (free === 0) break
       next(other)
     }
-    // What began above may be over by now, and the team may have another lane.
+    // The work begun above may be over by now, and the team may have another lane.
     if (lane.busy === 0 && lane.waiting.size === 0 && lanes.get(team) === lane) lanes.delete(team)
   }
 

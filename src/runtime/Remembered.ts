@@ -1,7 +1,7 @@
-/** What takes long is done once for the same input, by those who ask for that. */
+/** Does long work once for the same input, for those who ask for that. */
 import { Context, Effect, type Exit } from "effect"
 
-/** What was found so far. Absent: nothing is remembered. */
+/** The results so far. Absent: nothing is remembered. */
 class Known extends Context.Reference("webhook-trigger/Remembered", {
   defaultValue: (): Map<string, Exit.Exit<any, any>> | undefined => undefined
 }) {}

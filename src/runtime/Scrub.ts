@@ -5,7 +5,7 @@
 
 /** Shorter ones are no secrets, and would be found in any text. */
 const shortest = 4
-/** Of a path, other parts than the last may be names, such as `services`. */
+/** Shorter parts of a path, other than the last, may be names, such as `services`. */
 const longName = 16
 
 /** A password may have a `%` that encodes nothing. */

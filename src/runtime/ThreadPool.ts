@@ -15,7 +15,7 @@ interface ThreadPoolOptions<Answer> {
   readonly longestWait: number
   /** How long a task may take, in milliseconds. It then loses its thread, so this is only the last resort. */
   readonly longest: number
-  /** Of a thread's own memory, in MiB. */
+  /** The limit of a thread's own memory, in MiB. */
   readonly maxMemory: number
   /** Asked when it is a task's turn. */
   readonly mayStart: (key: string) => boolean

@@ -18,7 +18,7 @@ import * as Server from "./Server.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Welcome from "./Welcome.ts"
 
-/** What a start has to say. */
+/** A start's messages. */
 export interface Started {
   /** For the user; may hold a generated admin key. */
   readonly welcome: string
@@ -47,7 +47,7 @@ const serveWith = (
     const admin = yield* Server.AdminAddress
     const adminUrl = Option.map(admin, ListenAddress.urlOf)
     const { claim } = yield* AdminKey
-    // Of several servers, the one that answers may not be the one that knows it.
+    // With several servers, the one that answers may not be the one that knows it.
     const signInKey = isSingle ? Option.some(yield* (yield* SignInLink).make) : Option.none()
     yield* claim((generated) => {
       const welcome = Welcome.text({

@@ -102,7 +102,7 @@ export const text = (started: {
   readonly apiDocs: boolean
   readonly drivers: Drivers.Drivers
   readonly adminKey: { readonly isGiven: boolean; readonly generated: Option.Option<Redacted.Redacted> }
-  /** Of a link that signs in once. */
+  /** The key of a link that signs in once. */
   readonly signInKey: Option.Option<Redacted.Redacted>
   readonly demo: Option.Option<FirstWebhook>
   readonly localTeams: ReadonlyArray<LocalTeam>

@@ -10,7 +10,7 @@ const mayList = "A missing file looks like a forbidden one. To tell the two apar
 
 const rights = "Allow s3:PutObject, s3:GetObject and s3:DeleteObject in the bucket (docs/run/deploy.md)."
 
-/** What to do, by S3's error code: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
+/** Advice by S3's error code: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
 const helps: Readonly<Record<string, string>> = {
   AccessDenied: rights,
   ExpiredToken: "Replace WEBHOOK_FILES_S3_KEY_ID, WEBHOOK_FILES_S3_SECRET and WEBHOOK_FILES_S3_SESSION_TOKEN.",

@@ -1,4 +1,4 @@
-/** What `doctor` finds, a line each. */
+/** The findings of `doctor`, a line each. */
 import { Effect } from "effect"
 import { exitCodes, Failure } from "../../cli/Failure.ts"
 import { print } from "../../cli/Output.ts"
@@ -34,7 +34,7 @@ export const report = (checks: ReadonlyArray<Check>, title: string, help: string
 /** The checks of one service, in their order. The first one that fails makes the following ones unknown. */
 export interface Examined {
   readonly checks: ReadonlyArray<Check>
-  /** What to do if one of them failed. */
+  /** Advice if one of them failed. */
   readonly help?: string
 }
 

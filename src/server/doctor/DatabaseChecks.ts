@@ -27,7 +27,7 @@ interface Facts {
   readonly is_replica: boolean
   readonly read_only: string
   readonly may_create: boolean
-  /** Of the schema of our tables, if it exists. */
+  /** The owner of the schema of our tables, if it exists. */
   readonly owner: string | null
   readonly is_owner: boolean | null
 }
@@ -125,7 +125,7 @@ const isNotified = (url: Redacted.Redacted, listener: Session) =>
     yield* Effect.scoped(Effect.flatMap(connect(url), (notifier) => notifier.execute(`notify ${channel}`, [])))
     const first = yield* Effect.timeoutOption(Queue.take(received), notifiedWithin)
     if (Option.isSome(first)) return true
-    // What has come while this process stood still is read before the answer.
+    // Notifications that came while this process stood still are read before the answer.
     yield* listener.execute("select 1", [])
     return (yield* Queue.clear(received)).length > 0
   }).pipe(Effect.scoped)

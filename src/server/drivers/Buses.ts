@@ -17,7 +17,7 @@ export interface BusDriver extends Driver<Bus> {
   readonly hasDemoTeam?: boolean
   /** For leaders in other processes; absent when none can reach it. */
   readonly leader?: {
-    /** What opens the broker. No program that works on prompts may read it. */
+    /** The URL that opens the broker. No program that works on prompts may read it. */
     readonly url: Redacted.Redacted<string>
     /** Where the team's prompts are, in words without a password. */
     readonly queueOf: (team: TeamName) => string

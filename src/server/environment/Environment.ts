@@ -148,7 +148,7 @@ const listensTwice = ({ adminListen, host, port }: Environment): boolean =>
 const leadsTwice = ({ agents, leaders }: Environment): ReadonlyArray<string> =>
   agents.map(({ team }) => team).filter((team) => leaders.some((leader) => leader.team === team))
 
-/** What is wrong with settings that are each valid by themselves. */
+/** The faults of settings that are each valid by themselves. */
 const conflicts = (environment: Environment): ReadonlyArray<LoadSettings.SettingFault> => [
   ...(listensTwice(environment)
     ? [

@@ -37,7 +37,7 @@ export const settings = {
   filesSessionToken: optional("WEBHOOK_FILES_S3_SESSION_TOKEN", secret(text("the access key's session token"))),
   /** Default: `us-east-1`; without a key, `AWS_REGION`. */
   filesRegion: optional("WEBHOOK_FILES_S3_REGION", text("the bucket's region")),
-  // What clouds set. Used, and checked, only if there is a bucket without a key above.
+  // Variables that clouds set. Used, and checked, only if there is a bucket without a key above.
   awsRegion: optional("AWS_REGION", text("a region")),
   awsRole: optional("AWS_ROLE_ARN", text("the ARN of a role")),
   awsTokenFile: optional("AWS_WEB_IDENTITY_TOKEN_FILE", text("a file")),

@@ -117,7 +117,7 @@ const authenticationOf = ({
 }: OidcEnvironment): ClientAuthentication =>
   Option.getOrElse(given, () => (Option.isSome(secret) ? "client_secret_basic" : "none"))
 
-/** What is missing beside the issuer, or needs one. */
+/** The faults of settings that are missing beside the issuer, or need one. */
 export const conflicts = (environment: OidcEnvironment): ReadonlyArray<LoadSettings.SettingFault> => {
   const { oidcClientId, oidcClientSecret, oidcIssuer, oidcMcpAudience, oidcMcpScopes, oidcRoles } = environment
   const fault = (name: string, accepts: string) => ({ name, accepts, given: "" })

@@ -8,7 +8,7 @@ import * as Buses from "../drivers/Buses.ts"
 import type { CommandEnvironment } from "../environment/LeaderEnvironment.ts"
 
 interface LeaderConnection {
-  /** What opens it. No program that works on prompts may read it. */
+  /** The secret that opens it. No program that works on prompts may read it. */
   readonly secret: { readonly name: string; readonly value: string }
   /** Runs the leader of the team. `place`: where its prompts are, in words without a secret. */
   readonly lead: <E>(

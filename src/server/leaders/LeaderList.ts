@@ -16,7 +16,7 @@ export interface TeamLeader {
   readonly team: TeamName
   /** As people know it. */
   readonly title: string
-  /** What leads the team and where it works, or what is wrong with its options. */
+  /** The agent that leads the team and where it works, or what is wrong with its options. */
   readonly agent: Result.Result<Placed, string>
 }
 

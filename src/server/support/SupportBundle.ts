@@ -114,7 +114,7 @@ const notRead = (error: SqlError.SqlError): string => {
   return `not read: ${cause instanceof Error ? cause.message : error.message}`
 }
 
-// What a support bundle must not contain is removed, whichever part of it the text is from.
+// Secrets are removed from a support bundle, whichever part of it the text is from.
 
 /** Shorter values would remove half of the text. */
 const leastSecret = 4
