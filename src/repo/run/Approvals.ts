@@ -19,7 +19,7 @@ export const makeApprovals = Effect.map(SqlClient.SqlClient, (sql) => {
 
   /**
    * The second of two at the same time waits for the first one's lock, and then finds no such run. The lock of
-   * `singletons` comes before those of runs. The function sees the run as it is changed: once approved, it waits no more.
+   * `singletons` comes before those of runs. The function sees the run as it is changed: approved, it waits no more.
    */
   const change = (id: RunId, time: Date, set: Statement.Fragment, tag: "RunChanged" | "RunEnded") =>
     bounded(sql<{ readonly decided: TeamName; readonly run_id: RunId | null }>`
