@@ -45,7 +45,7 @@ export class OwnerStore extends Context.Service<OwnerStore>()("webhook-trigger/O
       return (yield* found(object, limits)).length > 0
     }, bounded)
 
-    /** Those of these runs that exist and are within the limits. */
+    /** The runs among these that exist and are within the limits. */
     const ownedRuns = Effect.fn("OwnerStore.ownedRuns")(function* (ids: ReadonlyArray<RunId>, limits: GrantLimits) {
       const conditions = [sql`r.id = any(${uuids(sql, ids)})`, ...ofRun(limits)]
       const rows = yield* sql<{ readonly id: RunId }>`
