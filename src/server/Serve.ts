@@ -18,7 +18,7 @@ import * as Server from "./Server.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Welcome from "./Welcome.ts"
 
-/** A start's messages. */
+/** The announcement of a start. */
 export interface Started {
   /** For the user; may hold a generated admin key. */
   readonly welcome: string

@@ -259,7 +259,7 @@ export class Ticks extends Context.Service<
       ]
       const mayBe = (due: ReadonlySet<DueWork>, work: ReadonlyArray<DueWork>) => work.some((each) => due.has(each))
 
-      /** Sets the state as if the looks that need not be made had been made. */
+      /** For looks that need not be made, sets what they would find. */
       const skip = (due: ReadonlySet<DueWork>) => {
         if (!mayBe(due, ["deadlines", "out"])) repliesWaitSince = undefined
         if (!due.has("waiting")) stopped = []

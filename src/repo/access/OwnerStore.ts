@@ -11,7 +11,7 @@ import { isOfCurrentTeam, isRunOf, isTeamOf } from "./Ownership.ts"
 export type Owned = { readonly webhook_id: WebhookId } | { readonly run_id: RunId } | { readonly thread_id: ThreadId }
 
 /**
- * The teams of things. A run of a webhook belongs to the team that it was sent to, and to the webhook's current
+ * The teams that own things. A run of a webhook belongs to the team that it was sent to, and to the webhook's current
  * team. So a webhook that was moved does not show the runs of its former team, and no replay goes from one team to another.
  */
 export class OwnerStore extends Context.Service<OwnerStore>()("webhook-trigger/OwnerStore", {

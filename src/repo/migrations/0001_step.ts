@@ -6,7 +6,7 @@ import { ending } from "./0001_step_ends.ts"
 /** A prompt contains at most so many earlier runs of its thread, and characters of them. They are read under the lock of a step. */
 const historyRuns = 10
 const historySize = 64 * 1024
-/** The characters of each of their texts. */
+/** The maximum characters of each of their texts. */
 const historyText = 16 * 1024
 
 /** PostgreSQL reads no more of a long text than its beginning, whose length in bytes it knows. */

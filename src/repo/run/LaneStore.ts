@@ -19,7 +19,7 @@ import { lastReport } from "./Threads.ts"
 /** A team whose next run may be sent. */
 interface Lane {
   readonly team: TeamName
-  /** The run is sent only to a leader. */
+  /** Its next run is sent only to a leader. */
   readonly needs_leader: boolean
 }
 

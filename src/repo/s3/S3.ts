@@ -42,7 +42,7 @@ const keyIsOver = [
   "TokenRefreshRequired"
 ]
 
-/** The errors with 403 that are not about the object. */
+/** The error codes of a 403 that is about the key, and not the object. */
 const isOfKey = [...keyIsOver, "SignatureDoesNotMatch", "RequestTimeTooSkewed", "AccountProblem", "NotSignedUp"]
 
 /** A bucket with Object Lock asks for a checksum. MD5 is the one that all stores know, and a FIPS mode forbids. */
