@@ -4,7 +4,7 @@ import type { Evidence, Lookup } from "./RequestLookup.ts"
 import { decode, isSecret } from "./Signing.ts"
 import { isCertificateUrl } from "./SnsTopic.ts"
 
-/** What is signed: the names and values of these members, a line each, if the message has them. */
+/** The signed text: the names and values of these members, a line each, if the message has them. */
 const signedMembers = {
   Notification: ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"],
   SubscriptionConfirmation: ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"],
@@ -25,7 +25,7 @@ export class NeedsCertificate {
   }
 }
 
-/** What is wrong with the message; `undefined`: nothing. Without the certificate, as far as possible. */
+/** The fault of the message; `undefined`: none. Without the certificate, as far as possible. */
 export const causeOf = (topic: string, lookup: Lookup, now: number, evidence: Evidence | undefined) => {
   const member = (name: string) => lookup.at({ json: [name] })
   const [type, version, signed, url] = ["Type", "SignatureVersion", "Signature", "SigningCertURL"].map(member)

@@ -11,12 +11,12 @@ export interface Certificate {
 /** A bearer token that its issuer's keys were tried on. */
 export interface CheckedToken {
   readonly token: string
-  /** What it says; absent: it is not valid. */
+  /** Its claims; absent: it is not valid. */
   readonly claims?: { readonly [name: string]: unknown }
   readonly isExpired?: boolean
 }
 
-/** What was fetched to check a request with. */
+/** The certificate or token that was fetched or checked to verify a request. */
 export type Evidence = Certificate | CheckedToken
 
 /** A request as it arrived. */

@@ -18,7 +18,7 @@ export class NeedsToken {
 /** In characters. Tokens have about 1,000. */
 const maxToken = 8_000
 
-/** What is wrong with the token; `undefined`: nothing. Before the body is read, only whether there is one. */
+/** The fault of the token; `undefined`: none. Before the body is read, only whether there is one. */
 export const causeOf = (
   description: Jwt,
   secret: string,
