@@ -21,7 +21,8 @@ const unreachable = (detail: string) =>
   new Unavailable({ what: "server", detail: `The keys of the token's issuer cannot be read: ${detail}` })
 
 /** Errors of the library that are about the token. Others are about the keys. */
-const aboutToken = /^ERR_(?:JWT_|JWS_|JOSE_|JWKS_NO_MATCHING_KEY|JWKS_MULTIPLE_MATCHING_KEYS)/
+const aboutToken =
+  /^ERR_(?:JWT_|JWS_|JOSE_ALG_NOT_ALLOWED|JOSE_NOT_SUPPORTED|JWKS_NO_MATCHING_KEY|JWKS_MULTIPLE_MATCHING_KEYS)/
 
 /** Checks callers' tokens with the keys that their issuers publish. */
 export class TokenKeys extends Context.Service<

@@ -263,7 +263,9 @@ export const make = Effect.gen(function* () {
       current = webhook
       isVerified = false
       last = undefined
-      if (callers.urlCheck(request, webhook) !== undefined) {
+      const test = callers.urlCheck(request, webhook)
+      if (test?._tag === "NotVerified" && test.why === "address") return Effect.fail(test)
+      if (test !== undefined) {
         // Whether it is a test may depend on the body, and the value to send back may be there.
         return Effect.flatMap(receive(), (body) => {
           const answer = callers.urlCheck(request, webhook, body)

@@ -85,6 +85,9 @@ describe("services that test the URL before they know it to be theirs", () => {
       expect(refusal(yield* call("POST", "", { body: { id: "1" } })), preset).toStrictEqual([401, "not_verified"])
       expect(yield* history(hook.id)).toStrictEqual([])
     }
+    const elsewhere = yield* serve({ preset: "lark" }, { allow_from: ["192.0.2.0/24"] })
+    const test = { body: { type: "url_verification", challenge: "x", token: secret } }
+    expect(refusal(yield* elsewhere.call("POST", "", test))).toStrictEqual([401, "not_verified"])
     const okta = yield* serve({ preset: "okta" })
     const event = { headers: { authorization: secret }, body: { eventId: "e-1" } }
     const first = yield* okta.call("POST", "", event)
